@@ -23,7 +23,8 @@ from tests.controlplane.cluster import Cluster
 from tests.controlplane.fixtures import teller
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.process import Program, until
-from tests.embedded.kubectl_script import DIFFERENCES, SCRIPT, Step, comparable
+from tests.embedded.kubectl_features import Step
+from tests.embedded.kubectl_script import DIFFERENCES, SCRIPT, comparable
 from tests.embedded.running import EmbeddedCluster, served
 
 pytestmark = pytest.mark.controlplane

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from tests.embedded.kubectl_features import SERVER_SIDE, STATEFUL, Step
 from tests.embedded.kubectl_manifests import (
     BROKEN,
     CHANGED,
@@ -23,18 +24,6 @@ from tests.embedded.kubectl_manifests import (
     WIDGET,
     WRONG_WIDGET,
 )
-
-
-@dataclass(frozen=True)
-class Step:
-    says: str
-    command: str
-    input: str | None = None
-    fails: bool = False
-    sorts: bool = False  # the order of lines is not defined, and lines may repeat
-    last: bool = False  # how long a thing took is in the lines before the last
-    races: bool = False  # the output depends on timing; only the exit code is compared
-
 
 SCRIPT = (
     Step("apply", "apply -f -", WEB),
@@ -131,6 +120,8 @@ SCRIPT = (
     Step("delete by kind", "delete deployment,job,statefulset --all"),
     Step("pods go with their owners", "wait pods --all --for=delete --timeout=180s", races=True),
     Step("nothing is left", "get deployments,replicasets,pods,jobs,statefulsets"),
+    *STATEFUL,
+    *SERVER_SIDE,
 )  # fmt: skip
 
 _MASKS = (
@@ -139,12 +130,13 @@ _MASKS = (
     (r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}", "UID"),
     (r"(resourceVersion|resource-version)(\"?: ?)\"?\d+\"?", r"\1\2VERSION"),
     (r"\b(10|127|172)(\.\d{1,3}){3}\b", "ADDRESS"),
-    (r"\b(web|made)-[0-9a-z]{8,10}-[0-9a-z]{5}\b", r"\1-HASH-NAME"),
-    (r"\b(web|made)-[0-9a-z]{8,10}\b", r"\1-HASH"),
+    (r"\b(web|made|ours)-[0-9a-z]{8,10}-[0-9a-z]{5}\b", r"\1-HASH-NAME"),
+    (r"\b(web|made|ours)-[0-9a-z]{8,10}\b", r"\1-HASH"),
     (r"(pod-template-hash[=:\"]+ ?\"?)[0-9a-z]{8,10}", r"\1HASH"),
     (r"\bonce-[0-9a-z]{5}\b", "once-NAME"),
     (r"(Resource Version: +)\d+", r"\1VERSION"),
-    (r"\bdb-[0-9a-f]{8,10}\b", "db-HASH"),
+    (r"\b(db|st)-[0-9a-f]{8,10}\b", r"\1-HASH"),
+    (r"(kubernetes.io/hash: )\"?[0-9a-f]{8,10}\"?", r"\1HASH"),
     (r"(?<=[\s(])(\d+[smhd])+(?=[\s,)]|$)", "AGE"),
     (r"\.[0-9a-f]{16}\b", ".NUMBER"),
 )  # fmt: skip

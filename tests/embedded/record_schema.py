@@ -4,9 +4,11 @@
     python -m tests.embedded.record_schema
 
 Names, types, defaults and patch keys are facts about the API; the sentences that describe them are left behind.
-One line per type; a field is "type =default ~strategy:key !", where all but the type may be missing:
+One line per type; a field is "type =default ~strategy:key @list:keys !", where all but the type may be missing:
 
-    []core.v1.Container ~merge:name !      a list, merged by name, required
+    []core.v1.Container ~merge:name @map:name !    a list, merged by name, required
+    []string @set                          a list whose items are owned one by one (a list is atomic otherwise)
+    meta.v1.LabelSelector @atomic          an object that has one owner
     {}string                               a map
     core.v1.PodSpec ={}                    an object that is always there, though it may be empty
 """
@@ -23,17 +25,22 @@ from tests.controlplane.plane import ControlPlane
 TARGET = Path(__file__).parents[2] / "src" / "stowplan" / "embedded" / "schema" / "builtin_types.json"
 
 SERVED = {
-    "v1": "Binding ConfigMap Event Namespace Node PersistentVolume PersistentVolumeClaim Pod ReplicationController "
-    "Secret Service ServiceAccount",
+    "v1": "Binding ConfigMap Endpoints Event LimitRange Namespace Node PersistentVolume PersistentVolumeClaim Pod "
+    "ReplicationController ResourceQuota Secret Service ServiceAccount",
     "apiextensions.k8s.io/v1": "CustomResourceDefinition",
     "apps/v1": "ControllerRevision DaemonSet Deployment ReplicaSet StatefulSet",
     "authentication.k8s.io/v1": "SelfSubjectReview TokenReview",
-    "authorization.k8s.io/v1": "SelfSubjectAccessReview SubjectAccessReview",
+    "authorization.k8s.io/v1": "LocalSubjectAccessReview SelfSubjectAccessReview SelfSubjectRulesReview "
+    "SubjectAccessReview",
     "autoscaling/v1": "Scale",
-    "batch/v1": "Job",
+    "autoscaling/v2": "HorizontalPodAutoscaler",
+    "batch/v1": "CronJob Job",
     "coordination.k8s.io/v1": "Lease",
+    "discovery.k8s.io/v1": "EndpointSlice",
     "events.k8s.io/v1": "Event",
+    "networking.k8s.io/v1": "Ingress IngressClass NetworkPolicy",
     "policy/v1": "Eviction PodDisruptionBudget",
+    "rbac.authorization.k8s.io/v1": "ClusterRole ClusterRoleBinding Role RoleBinding",
     "resource.k8s.io/v1": "DeviceClass ResourceClaim ResourceClaimTemplate ResourceSlice",
     "scheduling.k8s.io/v1": "PriorityClass",
     "storage.k8s.io/v1": "CSIDriver CSINode CSIStorageCapacity StorageClass VolumeAttachment",
@@ -99,7 +106,18 @@ def _written(schemas: dict[str, Any], field: dict[str, Any], required: bool, wai
     if strategy := field.get("x-kubernetes-patch-strategy"):
         key = field.get("x-kubernetes-patch-merge-key", "")
         words.append(f"~{strategy}:{key}" if key else f"~{strategy}")
+    if owned := _owned(schemas, field):
+        words.append(f"@{owned}")
     return " ".join([*words, "!"] if required else words)
+
+
+def _owned(schemas: dict[str, Any], field: dict[str, Any]) -> str:
+    """How server-side apply divides a value among its owners, where it is not as usual."""
+    (referred,) = field.get("allOf", [field])
+    found = {**schemas.get(referred.get("$ref", "").rsplit("/", 1)[-1], {}), **field}
+    if (kind := field.get("x-kubernetes-list-type", "atomic")) != "atomic":
+        return ":".join([kind, *filter(None, [",".join(field.get("x-kubernetes-list-map-keys", ()))])])
+    return "atomic" if found.get("x-kubernetes-map-type") == "atomic" else ""
 
 
 def _type(schemas: dict[str, Any], field: dict[str, Any], waiting: list[str]) -> str:

@@ -66,6 +66,8 @@ QUERIES = {
     "watch": ["1", "x", ""],
     "sendInitialEvents": ["true", "x"],
     "timeoutSeconds": ["1", "x"],
+    "fieldManager": ["one", "two", "x" * 200],
+    "force": ["true", "false"],
     "dryRun": ["All", "x"],
     "fieldValidation": ["Strict", "Ignore", "x"],
     "gracePeriodSeconds": ["0", "x", "-3"],

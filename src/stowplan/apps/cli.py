@@ -144,7 +144,9 @@ def explain(**options: Any) -> None:
 
 
 @main.command(epilog=EXIT_CODES)
-@click.option("--nodes", type=click.IntRange(min=0), default=3, show_default=True, help="The number of nodes.")
+@click.option(
+    "--nodes", type=click.IntRange(min=0), help="The number of nodes to create.  [default: 3; 0 if --from has nodes]"
+)
 @click.option("--zones", type=click.IntRange(min=1), default=3, show_default=True, help="The number of zones.")
 @click.option("--cpu", default="4", show_default=True, help="The CPU of each node.")
 @click.option("--memory", default="16Gi", show_default=True, help="The memory of each node.")

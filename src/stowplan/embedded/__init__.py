@@ -4,6 +4,7 @@ cluster                `Embedded`: all of the parts below, running
 store, change_log      documents, one resource version for all of them, and the recent changes for watches (pure)
 resources              which kinds are served
 schema/                the fields of every kind
+ownership/             who owns which field: server-side apply (pure)
 admission/, validation/  what the API server fills in, and what it refuses
 api/                   every verb, without HTTP
 http/                  the same over HTTP

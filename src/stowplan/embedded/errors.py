@@ -103,6 +103,12 @@ def conflict(resource: ResourceNames, name: str, why: str = "") -> ApiError:
     return ApiError(409, "Conflict", message, _about(resource, name))
 
 
+def apply_conflict(message: str, conflicts: Sequence[tuple[str, str]]) -> ApiError:
+    """409 of server-side apply: for each conflict what is said of it, and its field."""
+    causes = [{"reason": "FieldManagerConflict", "message": said, "field": field} for said, field in conflicts]
+    return ApiError(409, "Conflict", message, {"causes": causes})
+
+
 def invalid(resource: ResourceNames, name: str, causes: Sequence[StatusCause]) -> ApiError:
     """422. The details name the kind, not the plural."""
     kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
@@ -129,6 +135,11 @@ def bad_request(message: str) -> ApiError:
 def forbidden(resource: ResourceNames, name: str, why: str, causes: list[dict[str, str]] | None = None) -> ApiError:
     details = _about(resource, name) | ({"causes": causes} if causes else {})
     return ApiError(403, "Forbidden", f'{qualified(resource)} "{name}" is forbidden: {why}', details)
+
+
+def no_containers(what: str) -> ApiError:
+    """A request for what only running containers have."""
+    return ApiError(400, "BadRequest", f"no containers run here, so {what}: the kubelets are simulated")
 
 
 def unauthorized() -> ApiError:

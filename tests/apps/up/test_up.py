@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from stowplan.apps import cli
 from stowplan.apps.up.command import UpOptions, main
 from stowplan.kube import credentials
 from stowplan.kube.client import Client
@@ -89,3 +91,67 @@ def test_a_cluster_from_files_without_a_scheduler(tmp_path: Path, capsys: pytest
 def test_addresses_other_than_the_loopback_need_a_token(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="token"):
         asyncio.run(main(UpOptions(host="0.0.0.0", kubeconfig=tmp_path / "kubeconfig"), asyncio.Event()))
+
+
+DUMP = """
+kind: List
+apiVersion: v1
+items:
+- {apiVersion: v1, kind: Node, metadata: {name: node-0}, status: {allocatable: {cpu: "8", pods: "9"}}}
+- {apiVersion: v1, kind: Node, metadata: {name: real}, status: {allocatable: {cpu: "8", pods: "9"}}}
+"""
+NODES = ("real", *(f"node-{number}" for number in range(6)))
+MAP = "{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}"
+
+
+@pytest.mark.parametrize(
+    ("text", "asked", "expected"),
+    [
+        pytest.param(DUMP, None, {"node-0", "real"}, id="those of a dump and no others"),
+        pytest.param(DUMP, 2, {"node-0", "real", "node-1", "node-2"}, id="those of a dump, and more under free names"),
+        pytest.param(DUMP, 0, {"node-0", "real"}, id="none beside those of a dump"),
+        pytest.param(MAP, None, {"node-0", "node-1", "node-2"}, id="three if the file has none"),
+        pytest.param("", None, {"node-0", "node-1", "node-2"}, id="three if the file is empty"),
+        pytest.param(MAP, 1, {"node-0"}, id="as many as are asked for"),
+    ],
+)
+def test_the_nodes_of_a_cluster_from_a_file(tmp_path: Path, text: str, asked: int | None, expected: set[str]) -> None:
+    (tmp_path / "dump.yaml").write_text(text, encoding="utf-8")
+    wanted = UpOptions(nodes=asked, files=(tmp_path / "dump.yaml",), scheduler=False, kubeconfig=tmp_path / "config")
+
+    async def story(client: Client) -> None:
+        found = {name for name in NODES if (await client.get(RESOURCES["Node"], name)).status == 200}
+        assert found == expected
+
+    asyncio.run(with_cluster(wanted, story))
+
+
+@pytest.mark.parametrize("amount", ["abc", "", "-1", "4 cores", "1" * 100 + "x"])
+@pytest.mark.parametrize("flag", ["--cpu", "--memory"])
+def test_an_amount_that_is_none_is_one_line(flag: str, amount: str, tmp_path: Path) -> None:
+    result = CliRunner().invoke(cli.main, ["up", flag, amount, "--kubeconfig", str(tmp_path / "config")])
+    assert result.exit_code == 2
+    assert result.stderr.count("\n") == 1 and flag in result.stderr
+
+
+def test_two_clusters_in_one_folder_have_a_kubeconfig_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    first, second = Path("stowplan.kubeconfig"), Path("stowplan-2.kubeconfig")
+
+    async def story() -> None:
+        stops = asyncio.Event(), asyncio.Event()
+        ups = [asyncio.ensure_future(main(UpOptions(nodes=0, scheduler=False), stop)) for stop in stops]
+
+        async def both() -> bool:
+            return first.exists() and second.exists()
+
+        await until(both)
+        assert first.read_text() != second.read_text()
+        with pytest.raises(ConfigError, match="belongs to a cluster that runs; give --kubeconfig another path"):
+            await main(UpOptions(nodes=0, scheduler=False, kubeconfig=first.absolute()), asyncio.Event())
+        for stop in stops:
+            stop.set()
+        assert await asyncio.gather(*ups) == [0, 0]
+
+    asyncio.run(story())
+    assert list(tmp_path.iterdir()) == []

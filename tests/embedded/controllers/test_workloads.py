@@ -209,6 +209,46 @@ def test_a_stateful_set_renews_and_shrinks_from_its_end(cluster: VirtualCluster)
     assert names(cluster.all("pods")) == ["db-0"]
 
 
+@pytest.mark.parametrize(
+    ("policy", "scaled", "deleted"),
+    [
+        pytest.param({}, 3, 3, id="kept by default"),
+        pytest.param({"whenScaled": "Delete"}, 2, 2, id="deleted when it shrinks"),
+        pytest.param({"whenDeleted": "Delete"}, 3, 0, id="deleted with the set"),
+        pytest.param({"whenScaled": "Delete", "whenDeleted": "Delete"}, 2, 0, id="deleted in both cases"),
+    ],
+)
+def test_what_becomes_of_the_claims_of_a_stateful_set(policy: dict[str, str], scaled: int, deleted: int) -> None:
+    cluster = VirtualCluster()
+    cluster.nodes(2)
+    cluster.create(FAST)
+    cluster.create(SET)
+    cluster.change("statefulsets.apps", "default/db", persistentVolumeClaimRetentionPolicy=policy)
+    cluster.settle()
+    cluster.change("statefulsets.apps", "default/db", replicas=2)
+    cluster.settle(1)
+    assert len(cluster.all("persistentvolumeclaims")) == scaled
+    cluster.delete("statefulsets.apps", "default/db")
+    cluster.settle(1)
+    assert len(cluster.all("persistentvolumeclaims")) == deleted
+
+
+def test_revisions_are_numbered_and_the_oldest_forgotten(cluster: VirtualCluster) -> None:
+    cluster.create(SET.replace("spec:\n  replicas: 3", "spec:\n  revisionHistoryLimit: 1\n  replicas: 1"))
+    cluster.settle()
+    first = cluster.all("controllerrevisions.apps")[0]["metadata"]["name"]
+    template = cluster.get("statefulsets.apps", "default/db")["spec"]["template"]
+    for image in ("x:2", "x:3"):
+        spec = {**template["spec"], "containers": [{"name": "c", "image": image}]}
+        cluster.change("statefulsets.apps", "default/db", template={**template, "spec": spec})
+        cluster.settle(1)
+    assert sorted(each["revision"] for each in cluster.all("controllerrevisions.apps")) == [2, 3]
+    cluster.change("statefulsets.apps", "default/db", template=template)
+    cluster.settle(1)
+    found = {each["metadata"]["name"]: each["revision"] for each in cluster.all("controllerrevisions.apps")}
+    assert found[first] == 4 and sorted(found.values()) == [3, 4]
+
+
 def test_a_daemon_set_has_a_pod_for_each_node(cluster: VirtualCluster) -> None:
     template = {"metadata": {"labels": {"app": "d"}}, "spec": {"containers": [{"name": "c", "image": "x"}]}}
     spec = {"selector": {"matchLabels": {"app": "d"}}, "template": template}

@@ -8,6 +8,8 @@ import pytest
 
 from tests.embedded.client import APPLY, DEPLOYMENTS, JSON_PATCH, MERGE, POD, PODS, STRATEGIC, Client
 
+SPEC: dict[str, Any] = {"containers": [{"name": "c", "image": "x"}]}
+
 
 @pytest.fixture
 def client() -> Client:
@@ -81,8 +83,9 @@ def client() -> Client:
                      "pod updates may not change fields other than", id="a pod's node"),
         pytest.param(("PATCH", f"{PODS}/a", {"metadata": {"labels": {"a b": "c"}}}, MERGE), 422, "Invalid",
                      "name part must consist of alphanumeric characters", id="a label that is none"),
-        pytest.param(("PATCH", f"{PODS}/a", "{}", APPLY), 415, "UnsupportedMediaType",
-                     "server-side apply is not served", id="server-side apply"),
+        pytest.param(("PATCH", f"{PODS}/a", "{}", APPLY), 422, "Invalid",
+                     "fieldManager: Required value: is required for apply patch",
+                     id="server-side apply by nobody"),
         pytest.param(("PATCH", f"{PODS}/a", {}, "application/json"), 415, "UnsupportedMediaType", "",
                      id="no patch type"),
         pytest.param(("DELETE", f"{PODS}/none"), 404, "NotFound", 'pods "none" not found', id="delete nothing"),
@@ -127,3 +130,72 @@ def test_refused_lists(client: Client, query: dict[str, str], code: int, message
     status, body = client.ask("GET", PODS, **query)
     assert (status, body["code"]) == (code, code)
     assert message in body["message"]
+
+
+def test_refused_mounts(client: Client) -> None:
+    mounts = [{"name": "a"}, {"mountPath": "/x"}, {"name": "a", "mountPath": "/y"}, {"name": "a", "mountPath": "/y"}]
+    container = {"name": "c", "image": "x", "volumeMounts": [*mounts, {"name": "q", "mountPath": "/z"}]}
+    pod = {"metadata": {"name": "b"}, "spec": {"volumes": [{"name": "a"}], "containers": [container]}}
+    _, body = client.ask("POST", PODS, pod)
+    start = "spec.containers[0].volumeMounts"
+    assert [(cause["field"].removeprefix(start), cause["message"]) for cause in body["details"]["causes"]] == [
+        ("[0].mountPath", "Required value"),
+        ("[1].name", "Required value"),
+        ("[1].name", 'Not found: ""'),
+        ("[3].mountPath", 'Invalid value: "/y": must be unique'),
+        ("[4].name", 'Not found: "q"'),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("toleration", "message"),
+    [
+        pytest.param({"key": "a", "operator": "Exists", "value": "x"},
+                     'operator: Invalid value: "x": value must be empty when `operator` is \'Exists\'',
+                     id="a value that any value would match"),
+        pytest.param({"operator": "Equal", "value": "x"},
+                     'operator: Invalid value: "Equal": operator must be Exists when `key` is empty, which means '
+                     '"match all values and all keys"', id="no key"),
+        pytest.param({"key": "a", "tolerationSeconds": 4},
+                     'effect: Invalid value: "": effect must be \'NoExecute\' when `tolerationSeconds` is set',
+                     id="seconds without NoExecute"),
+        pytest.param({"key": "a", "operator": "Foo"},
+                     'operator: Unsupported value: "Foo": supported values: "Equal", "Exists"',
+                     id="an unknown operator"),
+        pytest.param({"key": "a", "effect": "Bar"}, 'effect: Unsupported value: "Bar": supported values: "NoSchedule", '
+                     '"PreferNoSchedule", "NoExecute"', id="an unknown effect"),
+        pytest.param({"key": "a b"}, 'key: Invalid value: "a b": name part must consist of', id="a key that is none"),
+        pytest.param({"key": "a", "value": "x y"}, 'operator: Invalid value: "x y": a valid label must be',
+                     id="a value that is none"),
+    ],
+)  # fmt: skip
+def test_refused_tolerations(client: Client, toleration: dict[str, Any], message: str) -> None:
+    pod = {"metadata": {"name": "b"}, "spec": {**SPEC, "tolerations": [toleration]}}
+    status, body = client.ask("POST", PODS, pod)
+    assert (status, body["reason"]) == (422, "Invalid")
+    assert body["message"].startswith(f'Pod "b" is invalid: spec.tolerations[0].{message}')
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "what"),
+    [
+        pytest.param("GET", f"{PODS}/a/log", "there are no logs", id="logs"),
+        pytest.param("POST", f"{PODS}/a/exec", "nothing can be executed", id="exec"),
+        pytest.param("GET", f"{PODS}/a/exec", "nothing can be executed", id="exec by a web socket"),
+        pytest.param("POST", f"{PODS}/a/portforward", "no port can be forwarded", id="port-forward"),
+        pytest.param("POST", f"{PODS}/a/attach", "nothing can be attached to", id="attach"),
+        pytest.param("PATCH", f"{PODS}/a/ephemeralcontainers", "none can be debugged", id="debug"),
+        pytest.param("GET", "/apis/metrics.k8s.io/v1beta1/nodes", "nothing is measured", id="top"),
+    ],
+)
+def test_what_needs_containers_says_that_there_are_none(client: Client, method: str, path: str, what: str) -> None:
+    status, body = client.ask(method, path)
+    assert (status, body["reason"]) == (400, "BadRequest")
+    assert body["message"].startswith(f"no containers run here, so {what}")
+
+
+def test_metrics_are_announced_but_have_no_resources(client: Client) -> None:
+    _, groups = client.ask("GET", "/apis")
+    assert "metrics.k8s.io" in [group["name"] for group in groups["groups"]]
+    _, listed = client.ask("GET", "/apis/metrics.k8s.io/v1beta1")
+    assert listed["resources"] == []

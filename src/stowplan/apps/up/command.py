@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-
-import click
 
 from stowplan.apps.logging import Log
 from stowplan.apps.program import STOP_SIGNALS, on_stop_signal, watched
 from stowplan.apps.run.configuration import LoadedConfiguration, instead_of_kube_scheduler
 from stowplan.apps.run.options import RunOptions
 from stowplan.apps.run.service import SchedulerService
-from stowplan.apps.up import kubeconfig_file
+from stowplan.apps.up import hints, kubeconfig_file
+from stowplan.apps.up.kubeconfig_file import WrittenKubeconfig
 from stowplan.embedded.api.request_options import DeleteOptions, RequestOptions
 from stowplan.embedded.cluster import Embedded
 from stowplan.embedded.manifests import LoadedManifests
 from stowplan.framework.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.kube import event_loop
+from stowplan.objects import quantity
 from stowplan.objects.errors import ConfigError
 from stowplan.serving import descriptors
 
@@ -30,12 +31,12 @@ from stowplan.serving import descriptors
 class UpOptions:
     """The command line."""
 
-    nodes: int = 3
+    nodes: int | None = None  # None: three, or those of the files
     zones: int = 3
     cpu: str = "4"
     memory: str = "16Gi"
     files: tuple[Path, ...] = ()
-    kubeconfig: Path = Path("stowplan.kubeconfig")
+    kubeconfig: Path = kubeconfig_file.DEFAULT
     host: str = "127.0.0.1"
     port: int = 0
     token: str = ""
@@ -60,32 +61,59 @@ def run(options: UpOptions) -> int:
 
 async def main(options: UpOptions, stop: asyncio.Event) -> int:
     """Run the cluster until `stop` is set. The scheduler ends before the cluster."""
+    check_amount("--cpu", options.cpu)
+    check_amount("--memory", options.memory)
     kubeconfig_file.check(options.kubeconfig)
     cluster = Embedded()
     loaded = cluster.load(options.files)
-    for number in range(options.nodes):
-        zone = f"zone-{chr(ord('a') + number % options.zones % 26)}"
-        create(cluster, "v1", "Node", node(f"node-{number}", zone, cpu=options.cpu, memory=options.memory))
+    create_nodes(cluster, options)
     try:
         await cluster.start(options.host, options.port, options.token or None)
     except OSError as error:
         raise ConfigError(f"cannot listen on {options.host}:{options.port}: {error.strerror or error}") from None
+    written: WrittenKubeconfig | None = None
     try:
-        kubeconfig_file.write(options.kubeconfig, cluster.kubeconfig())
-        print_hints(options, cluster, loaded)
-        if options.scheduler:
-            code = (*options.plugin_path, *((options.config.parent,) if options.config else ()))
-            started = scheduling(
-                options.kubeconfig, Log(options.v), options.config, code, feature_gates=options.feature_gates
-            )
-            async with started as (_, working):
-                await asyncio.wait((working, asyncio.ensure_future(stop.wait())), return_when=asyncio.FIRST_COMPLETED)
-        else:
-            await stop.wait()
+        write = kubeconfig_file.write_next if options.kubeconfig == kubeconfig_file.DEFAULT else kubeconfig_file.write
+        written = write(options.kubeconfig, cluster.kubeconfig())
+        await _work(replace(options, kubeconfig=written.path), cluster, loaded, stop)
     finally:
         await cluster.stop()
-        kubeconfig_file.delete(options.kubeconfig, cluster.id)
+        if written is not None:
+            written.close(cluster.id)
     return 0
+
+
+async def _work(options: UpOptions, cluster: Embedded, loaded: LoadedManifests, stop: asyncio.Event) -> None:
+    """Say how to use the cluster, and schedule in it, until `stop` is set."""
+    if not options.scheduler:
+        hints.show(options.kubeconfig, cluster.url, loaded, ())
+        await stop.wait()
+        return
+    code = (*options.plugin_path, *((options.config.parent,) if options.config else ()))
+    started = scheduling(options.kubeconfig, Log(options.v), options.config, code, feature_gates=options.feature_gates)
+    async with started as (service, working):
+        hints.show(options.kubeconfig, cluster.url, loaded, tuple(service.loaded.profiles))
+        await asyncio.wait((working, asyncio.ensure_future(stop.wait())), return_when=asyncio.FIRST_COMPLETED)
+
+
+def check_amount(flag: str, text: str) -> None:
+    """Raise ConfigError unless a text is an amount that a node can have."""
+    try:
+        fits = quantity.nanos(quantity.quantity(text)) >= 0
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ConfigError(f"{flag} {text[:50]!r} is no amount", remedy="give a quantity such as 4, 500m or 16Gi")
+
+
+def create_nodes(cluster: Embedded, options: UpOptions) -> None:
+    """Create the nodes that were asked for, beside those of the files; else three, unless the files have any."""
+    taken = {stored.document["metadata"]["name"] for stored in cluster.api.store.all("nodes")}
+    count = options.nodes if options.nodes is not None else 0 if taken else 3
+    names = (name for number in itertools.count() if (name := f"node-{number}") not in taken)
+    for number, name in enumerate(itertools.islice(names, count)):
+        zone = f"zone-{chr(ord('a') + number % options.zones % 26)}"
+        create(cluster, "v1", "Node", node(name, zone, cpu=options.cpu, memory=options.memory))
 
 
 @asynccontextmanager
@@ -145,17 +173,3 @@ def delete(cluster: Embedded, version: str, kind: str, name: str) -> None:
     assert resource is not None, f"{kind} is not served"
     namespace, options = "default" if resource.namespaced else "", RequestOptions(cluster.clock(), "Ignore")
     cluster.api.delete(resource, namespace, name, DeleteOptions(grace_period_seconds=0), options)
-
-
-def print_hints(options: UpOptions, cluster: Embedded, loaded: LoadedManifests) -> None:
-    click.echo(f"A cluster is up at {cluster.url}. Try:")
-    click.echo("")
-    for line in ("get nodes", "create deployment web --image=nginx --replicas=5", "get pods -o wide"):
-        click.echo(f"    kubectl --kubeconfig {options.kubeconfig} {line}")
-    click.echo("")
-    if loaded.loaded:
-        click.echo("Loaded: " + ", ".join(f"{number} {kind}" for kind, number in sorted(loaded.loaded.items())))
-    if loaded.skipped:
-        kinds = ", ".join(f"{number} {kind}" for kind, number in sorted(loaded.skipped.items()))
-        click.echo(f"Ignored, since the cluster does not serve these kinds: {kinds}", err=True)
-    click.echo("Ctrl-C ends it. Nothing is saved.")

@@ -85,6 +85,8 @@ def carry_over(resource: ServedResource, old: Document, new: Document, subresour
     after["name"], after["resourceVersion"] = before["name"], before["resourceVersion"]
     if "namespace" in before:
         after["namespace"] = before["namespace"]
+    if "managedFields" in before:
+        after["managedFields"] = before["managedFields"]
     if subresource == "status":
         metadata = before if resource.custom else {**after, "ownerReferences": before.get("ownerReferences")}
         kept = {**old, "metadata": {name: value for name, value in metadata.items() if value is not None}}
@@ -95,6 +97,12 @@ def carry_over(resource: ServedResource, old: Document, new: Document, subresour
     if "generation" in before and _desired_state(result) != _desired_state(old):
         after["generation"] = before["generation"] + 1
     return result
+
+
+def with_owners(metadata: Document, owners: list[Document]) -> Document:
+    """The metadata with other field managers, or with none."""
+    kept = {key: value for key, value in metadata.items() if key != "managedFields"}
+    return {**kept, "managedFields": owners} if owners else kept
 
 
 def _with(document: Document, key: str, value: Any) -> Document:

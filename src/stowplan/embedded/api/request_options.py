@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
+from stowplan.embedded.documents import Document
 from stowplan.embedded.errors import ApiError, bad_patch, bad_request
 
 
@@ -14,6 +17,9 @@ class RequestOptions(msgspec.Struct):
     validation: str = "Warn"  # of unknown fields: Ignore, Warn or Strict
     dry_run: bool = False
     patch: str = ""  # the patch, for the error message of an object that it made invalid
+    manager: str = ""  # the field manager; "" for the controllers of this process
+    given_owners: Any = None  # `managedFields` that the client sent
+    owners: list[Document] | None = None  # `managedFields` to store
     warnings: list[str] = msgspec.field(default_factory=list)
 
     def bad_patch(self, why: str) -> ApiError:

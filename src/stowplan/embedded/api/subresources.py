@@ -107,7 +107,8 @@ class Subresources:
         version = scale["metadata"].get("resourceVersion")
         if version not in (None, "", document["metadata"]["resourceVersion"]):
             raise conflict(resource, name)
-        self._api.replace(resource, document, {**document, "spec": {**document["spec"], "replicas": replicas}}, options)
+        new = {**document, "spec": {**document["spec"], "replicas": replicas}}
+        self._api.replace(resource, document, new, options, manager_of="scale")
         return self.scale(resource, namespace, name)
 
     def finalize(self, resource: ServedResource, name: str, raw: Any, options: RequestOptions) -> Document:

@@ -12,6 +12,7 @@ from typing import Any
 from stowplan.embedded import admission, validation
 from stowplan.embedded.admission.context import AdmissionContext
 from stowplan.embedded.api import decoding, lifecycle
+from stowplan.embedded.api.field_ownership import FieldOwnership
 from stowplan.embedded.api.request_options import DeleteOptions, RequestOptions
 from stowplan.embedded.documents import Document
 from stowplan.embedded.errors import (  # fmt: skip
@@ -40,6 +41,7 @@ class Api:
         self.store = DocumentStore() if store is None else store
         self.catalogue = ResourceCatalogue()
         self.definitions = Definitions(self.catalogue)
+        self.ownership = FieldOwnership(self.definitions)
         self.generator = generator or random.Random()
         self.store.listeners.append(self._follow_definitions)
         pods = self.store.collection("pods")
@@ -68,6 +70,8 @@ class Api:
             self._check_namespace(resource, namespace, metadata.get("name", ""))
         generated = not metadata.get("name") and bool(metadata.get("generateName"))
         self._prepare(resource, document, namespace, options)
+        if owners := self.ownership.created(resource, document, options):
+            metadata["managedFields"] = owners
         return self._add(resource, namespace, document, options, generated=generated)
 
     def _prepare(self, resource: ServedResource, document: Document, namespace: str, options: RequestOptions) -> None:
@@ -139,15 +143,23 @@ class Api:
             raise bad_request(f"the name of the object ({found}) does not match the name on the URL ({name})")
         old = self.get(resource, namespace, name)
         lifecycle.check_update(resource, old, new)
+        options.given_owners = raw["metadata"].get("managedFields")
         return self.replace(resource, old, new, options, subresource)
 
     def replace(
-        self, resource: ServedResource, old: Document, new: Document, options: RequestOptions, subresource: str = ""
-    ) -> Document:
-        """Replace `old` by `new`, except for the fields that an update cannot change. `new` is decoded already."""
+        self, resource: ServedResource, old: Document, new: Document, options: RequestOptions, subresource: str = "",
+        manager_of: str = "",
+    ) -> Document:  # fmt: skip
+        """Replace `old` by `new`, except for the fields that an update cannot change. `new` is decoded already.
+
+        `manager_of` is the subresource that field managers are told of, if it is another one.
+        """
         if resource.collection in admission.DEFAULTS and not subresource:
             admission.DEFAULTS[resource.collection](new)
         document = lifecycle.carry_over(resource, old, new, subresource)
+        owners = self.ownership.updated(resource, old, document, options, manager_of or subresource)
+        if owners != old["metadata"].get("managedFields", []):
+            document = {**document, "metadata": lifecycle.with_owners(document["metadata"], owners)}
         if document == old:
             return old
         if subresource != "status" or resource.custom:

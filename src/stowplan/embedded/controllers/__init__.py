@@ -5,7 +5,8 @@ actions              what a controller may do; `action_runner` carries actions o
 registry             all controllers, in the order in which they run
 queries              functions that several controllers share
 deployments          with `deployment_scaling` and `deployment_status`
-replica_sets, stateful_sets, daemon_sets, jobs, disruption_budgets, volumes
+replica_sets, daemon_sets, jobs, disruption_budgets, volumes
+stateful_sets        with `stateful_claims` and `revisions`
 garbage_collection, namespaces, event_expiry
 nodes, kubelets      nodes become ready; bound pods run and end
 

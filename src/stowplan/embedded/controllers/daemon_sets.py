@@ -8,7 +8,7 @@ import msgspec
 
 from stowplan.embedded.controllers import queries
 from stowplan.embedded.controllers.actions import Action, CreateDocument, DeleteDocument, RecordEvent, SetStatus
-from stowplan.embedded.controllers.stateful_sets import revision
+from stowplan.embedded.controllers.revisions import revision
 from stowplan.embedded.documents import Document
 from stowplan.embedded.store import DocumentStore, StoreChange
 from stowplan.objects import selectors

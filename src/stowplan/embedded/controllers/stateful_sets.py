@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator
 
-import msgspec
-
-from stowplan.embedded.controllers import queries
+from stowplan.embedded.controllers import queries, revisions, stateful_claims
 from stowplan.embedded.controllers.actions import Action, CreateDocument, DeleteDocument, RecordEvent, SetStatus
+from stowplan.embedded.controllers.revisions import revision
+from stowplan.embedded.controllers.stateful_claims import COMPONENT
 from stowplan.embedded.documents import Document
 from stowplan.embedded.store import DocumentStore, StoreChange
 
@@ -18,7 +17,6 @@ _REVISION, _NAME, _INDEX = (
     "statefulset.kubernetes.io/pod-name",
     "apps.kubernetes.io/pod-index",
 )
-_COMPONENT = "statefulset-controller"
 
 
 class StatefulSetController:
@@ -36,14 +34,21 @@ class StatefulSetController:
         if owner is None:
             return
         if not queries.terminating(owner):
+            yield from revisions.recorded(self._store, owner)
+            yield from self._sync_claims(owner)
             yield from self._sync_pods(owner)
         yield from self._update_status(key, now)
+
+    def _sync_claims(self, owner: Document) -> Iterator[Action]:
+        desired = _desired(owner)
+        for pod in queries.owned(self._store, owner, "pods"):
+            condemned = _ordinal(pod, owner) not in desired
+            yield from stateful_claims.owned_as_retained(self._store, owner, pod, condemned=condemned)
 
     def _sync_pods(self, owner: Document) -> Iterator[Action]:
         """One step: create a missing pod, delete a surplus pod, or update one."""
         pods = {_ordinal(pod, owner): pod for pod in queries.owned(self._store, owner, "pods")}
-        first = owner["spec"].get("ordinals", {}).get("start", 0)
-        desired = range(first, first + owner["spec"]["replicas"])
+        desired = _desired(owner)
         one_by_one = owner["spec"]["podManagementPolicy"] == "OrderedReady"
         for ordinal in desired:
             pod = pods.get(ordinal)
@@ -85,34 +90,23 @@ class StatefulSetController:
         pod["metadata"]["labels"] = {
             **pod["metadata"].get("labels", {}), _REVISION: revision(owner), _NAME: name, _INDEX: str(ordinal),
         }  # fmt: skip
+        pod["metadata"]["generateName"] = f"{metadata['name']}-"
         pod["spec"] = {**pod["spec"], "hostname": name}
         if spec.get("serviceName"):
             pod["spec"]["subdomain"] = spec["serviceName"]
-        volumes = []
-        for template in spec.get("volumeClaimTemplates", ()):
-            claim = f"{template['metadata']['name']}-{name}"
-            volumes.append({"name": template["metadata"]["name"], "persistentVolumeClaim": {"claimName": claim}})
-            yield from self._claim(owner, template, claim)
-        if volumes:
+        yield from stateful_claims.missing(self._store, owner, name)
+        if volumes := stateful_claims.volumes(owner, name):
             named = {volume["name"] for volume in volumes}
             others = [volume for volume in pod["spec"].get("volumes", ()) if volume["name"] not in named]
             pod["spec"]["volumes"] = [*volumes, *others]
-        message = f"create Pod {{name}} in StatefulSet {metadata['name']} successful"
+        message = f"Create Pod {{name}} in StatefulSet {metadata['name']} successful"
         yield CreateDocument(
-            "pods", metadata["namespace"], pod, RecordEvent(owner, "SuccessfulCreate", message, _COMPONENT)
+            "pods", metadata["namespace"], pod, RecordEvent(owner, "SuccessfulCreate", message, COMPONENT)
         )
 
-    def _claim(self, owner: Document, template: Document, name: str) -> Iterator[Action]:
-        namespace = owner["metadata"]["namespace"]
-        if self._store.get("persistentvolumeclaims", f"{namespace}/{name}") is not None:
-            return
-        labels = {**template["metadata"].get("labels", {}), **owner["spec"]["selector"].get("matchLabels", {})}
-        metadata = {**template["metadata"], "name": name, "labels": labels}
-        yield CreateDocument("persistentvolumeclaims", namespace, {"metadata": metadata, "spec": template["spec"]})
-
     def _delete(self, owner: Document, pod: Document) -> Action:
-        message = f"delete Pod {{name}} in StatefulSet {owner['metadata']['name']} successful"
-        event = RecordEvent(owner, "SuccessfulDelete", message, _COMPONENT)
+        message = f"Delete Pod {{name}} in StatefulSet {owner['metadata']['name']} successful"
+        event = RecordEvent(owner, "SuccessfulDelete", message, COMPONENT)
         return DeleteDocument("pods", queries.key_of(pod), pod["metadata"]["uid"], event=event)
 
     def _update_status(self, key: str, now: float) -> Iterator[Action]:
@@ -141,10 +135,10 @@ class StatefulSetController:
             yield SetStatus(STATEFUL_SETS, key, owner["metadata"]["uid"], status)
 
 
-def revision(owner: Document) -> str:
-    """The revision of a template."""
-    text = msgspec.json.encode(owner["spec"]["template"], order="sorted")
-    return f"{owner['metadata']['name']}-{hashlib.sha256(text).hexdigest()[:10]}"
+def _desired(owner: Document) -> range:
+    """The ordinals that a set should have."""
+    first = owner["spec"].get("ordinals", {}).get("start", 0)
+    return range(first, first + owner["spec"]["replicas"])
 
 
 def _ordinal(pod: Document, owner: Document) -> int:

@@ -14,6 +14,10 @@ _BELOW: dict[str, tuple[tuple[str, ...], Document]] = {
     "eviction": (("create",), {"group": "policy", "version": "v1", "kind": "Eviction"}),
     "finalize": (("update",), {}),
 }
+# `kubectl top` asks for metrics only if the group is there; without resources nothing else sees it.
+METRICS, METRICS_VERSION = "metrics.k8s.io", "v1beta1"
+_METRICS = {"groupVersion": f"{METRICS}/{METRICS_VERSION}", "version": METRICS_VERSION}
+_METRICS_LIST: Document = {"groupVersion": f"{METRICS}/{METRICS_VERSION}", "resources": []}
 PATHS = ("/api", "/api/v1", "/apis", "/healthz", "/livez", "/openapi/v3", "/readyz", "/version")
 
 
@@ -34,7 +38,10 @@ def answer(path: str, catalogue: ResourceCatalogue, kind: str, address: str) -> 
             return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": [here]}
         case ["apis"]:
             groups = [_group(group, catalogue) for group in catalogue.groups() if group]
+            groups.append({"name": METRICS, "versions": [_METRICS], "preferredVersion": _METRICS})
             return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
+        case ["apis", "metrics.k8s.io", "v1beta1"]:
+            return {"kind": "APIResourceList", "apiVersion": "v1", **_METRICS_LIST}
         case ["apis", group] if group in catalogue.groups():
             return {"kind": "APIGroup", "apiVersion": "v1", **_group(group, catalogue)}
         case ["api", number] if catalogue.serves("", number):
@@ -94,6 +101,9 @@ def _aggregated(groups: list[str], catalogue: ResourceCatalogue) -> Document:
             for number in catalogue.versions(group)
         ]
         items.append({"metadata": {"name": group} if group else {}, "versions": versions})
+    if groups != [""]:
+        empty = {"version": METRICS_VERSION, "resources": [], "freshness": "Current"}
+        items.append({"metadata": {"name": METRICS}, "versions": [empty]})
     return {"kind": AGGREGATED, "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items}
 
 

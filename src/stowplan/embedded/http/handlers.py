@@ -9,6 +9,7 @@ import msgspec
 
 from stowplan.embedded.api import patching, versions
 from stowplan.embedded.api.request_options import RequestOptions
+from stowplan.embedded.api.server_side_apply import ServerSideApply
 from stowplan.embedded.api.strategic_merge import strategic_merge
 from stowplan.embedded.api.subresources import Subresources
 from stowplan.embedded.api.verbs import Api
@@ -20,6 +21,7 @@ from stowplan.embedded.errors import (
     invalid,
     invalid_value,
     method_not_allowed,
+    no_containers,
     unsupported_media,
 )
 from stowplan.embedded.http import discovery, openapi, requests, responses, reviews
@@ -49,6 +51,7 @@ class Handlers:
         self.token: str | None = None
         self._clock = clock
         self._subresources = Subresources(api)
+        self._server_side_apply = ServerSideApply(api)
         self._reader = Reader(api, self._subresources, clock)
 
     def answer(self, request: Request) -> ApiResponse | tuple[EmbeddedWatch, bytes]:
@@ -82,6 +85,8 @@ class Handlers:
             return openapi.second_version(request.accept)
         if request.path.split("/")[1] in [path[1:] for path in _HEALTH]:
             return responses.text("ok")
+        if request.path.startswith(f"/apis/{discovery.METRICS}/{discovery.METRICS_VERSION}/"):
+            raise no_containers("nothing is measured")
         form = requests.negotiated(request.accept)
         found = discovery.answer(request.path, self.api.catalogue, form.kind, self.address)
         if found is None:
@@ -152,6 +157,8 @@ class Handlers:
     def _patch(
         self, target: RequestTarget, request: Request, form: ResponseFormat, options: RequestOptions
     ) -> ApiResponse:
+        if request.content_type == APPLY and target.subresource in ("", "status"):
+            return self._apply(target, request, form, options)
         patch = _read_patch(target.resource, request)
         if target.subresource == "scale":
             old = self._subresources.scale(target.resource, target.namespace, target.name)
@@ -167,6 +174,21 @@ class Handlers:
             cause = invalid_value("metadata.uid", new["metadata"].get("uid"), "field is immutable")
             raise invalid(target.resource, target.name, [cause])
         return self._put(target, typed.without_nulls(new), form, options)
+
+    def _apply(
+        self, target: RequestTarget, request: Request, form: ResponseFormat, options: RequestOptions
+    ) -> ApiResponse:
+        if not request.query.get("fieldManager"):
+            cause = {"reason": "FieldValueRequired", "field": "fieldManager"}
+            said = "Required value: is required for apply patch"
+            details = {"group": "meta.k8s.io", "kind": "PatchOptions", "causes": [{**cause, "message": said}]}
+            message = f'PatchOptions.meta.k8s.io "" is invalid: fieldManager: {said}'
+            raise ApiError(422, "Invalid", message, details)
+        document, new = self._server_side_apply.apply(
+            target.resource, target.namespace, target.name, requests.apply_body(request.body), options,
+            force=requests.bool_parameter(request.query, "force"), subresource=target.subresource,
+        )  # fmt: skip
+        return responses.of_object(target.resource, document, form, 201 if new else 200)
 
     def _delete(
         self, target: RequestTarget, request: Request, form: ResponseFormat, options: RequestOptions
@@ -216,15 +238,12 @@ def _request_options(request: Request, now: float) -> RequestOptions:
     dry = request.query.get("dryRun", "")
     if dry not in ("", "All"):
         raise bad_request(f'dryRun: Unsupported value: "{dry}": supported values: "All"')
-    return RequestOptions(now, validation, dry == "All")
+    return RequestOptions(now, validation, dry == "All", manager=requests.field_manager(request))
 
 
 def _read_patch(resource: ServedResource, request: Request) -> Any:
     kind = request.content_type
     known = (JSON_PATCH, MERGE_PATCH) if resource.custom else (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH)
-    if kind == APPLY:
-        raise ApiError(415, "UnsupportedMediaType", "server-side apply is not served by the embedded cluster; "
-                       f"accepted media types include: {', '.join(known)}")  # fmt: skip
     if kind not in known:
         raise unsupported_media(*known)
     patch = requests.json_body(request.body, "error decoding patch: ")

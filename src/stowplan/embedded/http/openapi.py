@@ -83,7 +83,7 @@ def _schema_name(resource: ServedResource) -> str:
 def _paths(resource: ServedResource, name: str) -> Document:
     kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
     body = {"schema": {"$ref": f"#/components/schemas/{name}"}}
-    media = ("application/json-patch+json", "application/merge-patch+json")
+    media = ("application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml")
     answered = {"200": {"description": "OK", "content": {"application/json": body}}}
     create: Document = {
         "parameters": _PARAMETERS, "requestBody": {"content": {"application/json": body}}, "responses": answered,

@@ -14,7 +14,14 @@ import msgspec
 
 from stowplan.embedded.api.listing import ListOptions
 from stowplan.embedded.api.request_options import DeleteOptions
-from stowplan.embedded.errors import bad_request, no_such_resource, not_acceptable, unsupported_media
+from stowplan.embedded.errors import (
+    ApiError,
+    bad_request,
+    no_containers,
+    no_such_resource,
+    not_acceptable,
+    unsupported_media,
+)
 from stowplan.embedded.http import protobuf
 from stowplan.embedded.resources import ResourceCatalogue, ServedResource
 from stowplan.embedded.schema import typed
@@ -24,6 +31,12 @@ from stowplan.objects.errors import ConfigError
 Query: TypeAlias = Mapping[str, str]
 
 JSON, YAML = "application/json", "application/yaml"
+_LONGEST_MANAGER = 128
+_OF_CONTAINERS = {
+    "log": "there are no logs", "exec": "nothing can be executed in one", "attach": "nothing can be attached to",
+    "portforward": "no port can be forwarded", "ephemeralcontainers": "none can be debugged",
+    "resize": "none can be resized",
+}  # fmt: skip
 
 
 class Request(msgspec.Struct):
@@ -35,6 +48,7 @@ class Request(msgspec.Struct):
     accept: str = ""
     content_type: str = ""
     body: bytes = b""
+    user_agent: str = ""
 
 
 class RequestTarget(msgspec.Struct, frozen=True):
@@ -66,6 +80,8 @@ def parse_path(path: str, catalogue: ResourceCatalogue) -> RequestTarget | None:
     name, subresource = (*rest[1:], "", "")[:2]
     if name and resource.namespaced and not namespace:
         raise no_such_resource()
+    if resource.collection == "pods" and subresource in _OF_CONTAINERS:
+        raise no_containers(_OF_CONTAINERS[subresource])
     if subresource and subresource not in resource.subresources:
         raise no_such_resource()
     return RequestTarget(resource, namespace, name, subresource)
@@ -154,6 +170,29 @@ def json_body(body: bytes, prefix: str) -> Any:
     except (msgspec.DecodeError, UnicodeDecodeError, OverflowError) as error:
         why = "unexpected end of JSON input (<empty>)" if not body else str(error)
         raise bad_request(f"{prefix}{why}") from None
+
+
+def apply_body(body: bytes) -> Any:
+    """The configuration of a server-side apply: YAML, which kubectl sends as JSON."""
+    return typed.without_nulls(json_body(body, "")) if body.startswith(b"{") and _is_json(body) else _yaml(body)
+
+
+def _is_json(body: bytes) -> bool:
+    try:
+        msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    return True
+
+
+def field_manager(request: Request) -> str:
+    """Who writes: what the client says, or the name of its program."""
+    given = request.query.get("fieldManager", "")
+    if len(given.encode()) > _LONGEST_MANAGER or not given.isprintable():
+        why = f"Too long: may not be more than {_LONGEST_MANAGER} bytes" if given.isprintable() else "Invalid value"
+        raise ApiError(422, "Invalid", f'PatchOptions.meta.k8s.io "" is invalid: fieldManager: {why}', {})
+    name = given or request.user_agent.partition("/")[0][:_LONGEST_MANAGER] or "unknown"
+    return name if name.isprintable() else "unknown"
 
 
 def _protobuf(body: bytes) -> Any:

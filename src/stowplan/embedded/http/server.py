@@ -204,7 +204,8 @@ async def _read(message: web.BaseRequest) -> Request:
         except TimeoutError:
             raise ApiError(408, "Timeout", f"the body did not arrive within {BODY_WITHIN:g} s", {}) from None
     accept = ",".join(message.headers.getall("Accept", ()))
-    return Request(message.method, url.path, url.query, accept, _content_type(message), body)
+    agent = message.headers.get("User-Agent", "")
+    return Request(message.method, url.path, url.query, accept, _content_type(message), body, agent)
 
 
 def _content_type(message: web.BaseRequest) -> str:

@@ -1,7 +1,7 @@
 """The fields of built-in kinds, as recorded from a real API server (`builtin_types.json`, made by tests/embedded).
 
-The record holds the type of each field, the defaults that the server always writes, and the merge key of each list for
-strategic merge patches.
+The record holds the type of each field, the defaults that the server always writes, the merge key of each list for
+strategic merge patches, and the keys of each list for server-side apply.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ class Field(msgspec.Struct, frozen=True):
     strategy: tuple[str, ...] = ()  # "merge", "replace", "retainKeys"
     key: str = ""  # the merge key of the items of a list; "" if the items are plain values
     required: bool = False
+    owned: str = ""  # how owners share it: "map" and "set" for lists, "atomic" for objects; "" as usual
+    keys: tuple[str, ...] = ()  # of the items of a list that is owned as a map
 
     @property
     def item(self) -> str:
@@ -59,12 +61,15 @@ def fields(type_name: str) -> dict[str, Field]:
 
 def _read(text: str) -> Field:
     first, *words = text.split(" ")
-    default, strategy, key, required = MISSING, "", "", False
+    default, strategy, key, required, owned, keys = MISSING, "", "", False, "", ""
     for word in words:
         if word.startswith("="):
             default = json.loads(word[1:])
         elif word.startswith("~"):
             strategy, _, key = word[1:].partition(":")
+        elif word.startswith("@"):
+            owned, _, keys = word[1:].partition(":")
         else:
             required = True
-    return Field(first, default, tuple(filter(None, strategy.split(","))), key, required)
+    named = tuple(filter(None, keys.split(",")))
+    return Field(first, default, tuple(filter(None, strategy.split(","))), key, required, owned, named)

@@ -59,17 +59,25 @@ def check_name(field: str, name: str, form: str = _SUBDOMAIN) -> Iterator[Status
 
 def check_labels(field: str, labels: Document) -> Iterator[StatusCause]:
     for key, value in labels.items():
-        if not is_label_key(key):
-            yield invalid_value(field, key, _key_problem(key))
-        if len(value) > 63:
-            yield invalid_value(field, value, "must be no more than 63 bytes")
-        if not re.fullmatch(_VALUE, value):
-            yield invalid_value(
-                field, value,
-                "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must"
-                " start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used"
-                f" for validation is '{_VALUE}')",
-            )  # fmt: skip
+        yield from check_label_key(field, key)
+        yield from check_label_value(field, value)
+
+
+def check_label_key(field: str, key: str) -> Iterator[StatusCause]:
+    if not is_label_key(key):
+        yield invalid_value(field, key, _key_problem(key))
+
+
+def check_label_value(field: str, value: str) -> Iterator[StatusCause]:
+    if len(value) > 63:
+        yield invalid_value(field, value, "must be no more than 63 bytes")
+    if not re.fullmatch(_VALUE, value):
+        yield invalid_value(
+            field, value,
+            "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must"
+            " start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used"
+            f" for validation is '{_VALUE}')",
+        )  # fmt: skip
 
 
 def _key_problem(key: str) -> str:

@@ -7,11 +7,12 @@ from typing import Any
 
 from stowplan.embedded.documents import Document
 from stowplan.embedded.errors import StatusCause, forbidden_field, invalid_value, required, unsupported
+from stowplan.embedded.validation.metadata import check_label_key, check_label_value
 from stowplan.objects import quantity
 
 _RESTARTS = ("Always", "OnFailure", "Never")
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-_OPERATORS = ("Equal", "Exists", "Gt", "Lt")
+_OPERATORS = ("Equal", "Exists", "Gt", "Lt")  # the last two by a feature gate, so that messages do not name them
 _PROTOCOLS = ("SCTP", "TCP", "UDP")
 _CHANGEABLE = (
     "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
@@ -24,10 +25,11 @@ def check(pod: Document) -> Iterator[StatusCause]:
     yield from check_spec(pod["spec"], "spec")
 
 
-def check_spec(spec: Document, path: str) -> Iterator[StatusCause]:
+def check_spec(spec: Document, path: str, claimed: frozenset[str] = frozenset()) -> Iterator[StatusCause]:
+    """`claimed` are the volumes that the pods will have besides those of the spec."""
     if not spec.get("containers"):
         yield required(f"{path}.containers")
-    volumes = {volume.get("name") for volume in spec.get("volumes", ())}
+    volumes = {volume.get("name") for volume in spec.get("volumes", ())} | claimed
     names: set[str] = set()
     for list_name in ("initContainers", "containers"):
         for index, container in enumerate(spec.get(list_name, ())):
@@ -57,10 +59,22 @@ def _container(container: Document, path: str, volumes: set[Any], names: set[str
     yield from check_resources(container.get("resources", {}), f"{path}.resources")
     for index, port in enumerate(container.get("ports", ())):
         yield from _port(port, f"{path}.ports[{index}]")
+    mounted: set[str] = set()
     for index, mount in enumerate(container.get("volumeMounts", ())):
-        if mount.get("name") not in volumes:
-            field = f"{path}.volumeMounts[{index}].name"
-            yield StatusCause(field, f'Not found: "{mount.get("name", "")}"', "FieldValueNotFound")
+        yield from _mount(mount, f"{path}.volumeMounts[{index}]", volumes, mounted)
+
+
+def _mount(mount: Document, path: str, volumes: set[Any], mounted: set[str]) -> Iterator[StatusCause]:
+    if not mount.get("name"):
+        yield required(f"{path}.name")
+    if mount.get("name") not in volumes:
+        yield StatusCause(f"{path}.name", f'Not found: "{mount.get("name", "")}"', "FieldValueNotFound")
+    where = mount.get("mountPath", "")
+    if not where:
+        yield required(f"{path}.mountPath")
+    elif where in mounted:
+        yield invalid_value(f"{path}.mountPath", where, "must be unique")
+    mounted.add(where)
 
 
 def check_resources(resources: Document, path: str) -> Iterator[StatusCause]:
@@ -87,11 +101,27 @@ def _port(port: Document, path: str) -> Iterator[StatusCause]:
 
 def _tolerations(tolerations: list[Document], path: str) -> Iterator[StatusCause]:
     for index, toleration in enumerate(tolerations):
-        field = f"{path}.tolerations[{index}]"
-        if toleration.get("operator", "Equal") not in _OPERATORS:
-            yield unsupported(f"{field}.operator", toleration["operator"], _OPERATORS)
-        if toleration.get("effect") and toleration["effect"] not in _EFFECTS:
-            yield unsupported(f"{field}.effect", toleration["effect"], _EFFECTS)
+        yield from _toleration(toleration, f"{path}.tolerations[{index}]")
+
+
+def _toleration(toleration: Document, field: str) -> Iterator[StatusCause]:
+    operator, effect = toleration.get("operator", ""), toleration.get("effect", "")
+    if toleration.get("key"):
+        yield from check_label_key(f"{field}.key", toleration["key"])
+    elif operator != "Exists":
+        why = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
+        yield invalid_value(f"{field}.operator", operator, why)
+    if "tolerationSeconds" in toleration and effect != "NoExecute":
+        yield invalid_value(f"{field}.effect", effect, "effect must be 'NoExecute' when `tolerationSeconds` is set")
+    if operator not in ("", *_OPERATORS):
+        yield unsupported(f"{field}.operator", operator, _OPERATORS[:2])
+    elif operator == "Exists" and toleration.get("value"):
+        why = "value must be empty when `operator` is 'Exists'"
+        yield invalid_value(f"{field}.operator", toleration["value"], why)
+    elif operator in ("", "Equal"):
+        yield from check_label_value(f"{field}.operator", toleration.get("value", ""))
+    if effect and effect not in _EFFECTS:
+        yield unsupported(f"{field}.effect", effect, _EFFECTS)
 
 
 def _spread(constraints: list[Document], path: str) -> Iterator[StatusCause]:

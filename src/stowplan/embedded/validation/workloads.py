@@ -33,7 +33,8 @@ def check(workload: Document) -> Iterator[StatusCause]:
     spec = workload["spec"]
     yield from _replicas(spec)
     yield from _selected(spec)
-    yield from check_spec(spec["template"]["spec"], "spec.template.spec")
+    claims = frozenset(str(each["metadata"].get("name", "")) for each in spec.get("volumeClaimTemplates", ()))
+    yield from check_spec(spec["template"]["spec"], "spec.template.spec", claims)
     if (policy := spec["template"]["spec"].get("restartPolicy")) != "Always":
         yield unsupported("spec.template.spec.restartPolicy", policy, ["Always"])
 

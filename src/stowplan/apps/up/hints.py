@@ -1,0 +1,50 @@
+"""What `stowplan up` prints at its start: commands that work in the cluster as it is served."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from stowplan.embedded.manifests import LoadedManifests
+
+_DEFAULT = "default-scheduler"
+
+
+def show(kubeconfig: Path, url: str, loaded: LoadedManifests, schedulers: Sequence[str]) -> None:
+    """`schedulers` are the names of the profiles that are served; none without a scheduler."""
+    click.echo(f"A cluster is up at {url}. Try:")
+    click.echo("")
+    for line in commands(schedulers):
+        click.echo(f"    kubectl --kubeconfig {shlex.quote(str(kubeconfig))} {line}")
+    click.echo("")
+    for line in notes(schedulers):
+        click.echo(line)
+    if loaded.loaded:
+        click.echo("Loaded: " + ", ".join(f"{number} {kind}" for kind, number in sorted(loaded.loaded.items())))
+    if loaded.skipped:
+        kinds = ", ".join(f"{number} {kind}" for kind, number in sorted(loaded.skipped.items()))
+        click.echo(f"Ignored, since the cluster does not serve these kinds: {kinds}", err=True)
+    click.echo("Ctrl-C ends it. Nothing is saved.")
+
+
+def commands(schedulers: Sequence[str]) -> list[str]:
+    """Arguments of kubectl: the pods that they make are for a scheduler that runs."""
+    if not schedulers or _DEFAULT in schedulers:
+        make = "create deployment web --image=nginx --replicas=5"
+    else:  # `kubectl create deployment` has no way to name a scheduler
+        spec = json.dumps({"spec": {"schedulerName": schedulers[0]}}, separators=(",", ":"))
+        make = f"run web --image=nginx --overrides={shlex.quote(spec)}"
+    return ["get nodes", make, "get pods -o wide"]
+
+
+def notes(schedulers: Sequence[str]) -> list[str]:
+    if not schedulers:
+        return ["No scheduler runs here: pods stay Pending until one of yours binds them."]
+    if _DEFAULT in schedulers:
+        return []
+    names = ", ".join(schedulers)
+    return [f"Served scheduler names: {names}. A pod that names none is for {_DEFAULT}, and stays Pending."]
