@@ -92,7 +92,7 @@ def pip(*arguments: str, python: str = sys.executable) -> None:
 
 def run(program: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a program in a folder that has nothing to do with the repository."""
-    command = [program, *arguments]
+    command = [str(program), *arguments]
     return subprocess.run(command, cwd=folder, env=clean(), capture_output=True, text=True, check=False)
 
 
@@ -124,7 +124,7 @@ def test_its_explanation_of_a_dump(stowplan: Path, tmp_path: Path) -> None:
 def test_its_cluster_is_ready_and_ends(stowplan: Path, tmp_path: Path) -> None:
     """A pod of a file gets a node: a running `up` is explained by a second program."""
     (tmp_path / "pod.yaml").write_text(CLUSTER.replace("sdd", "ssd"), encoding="utf-8")
-    command = [stowplan, "up", "--nodes", "0", "--from", "pod.yaml"]
+    command = [str(stowplan), "up", "--nodes", "0", "--from", "pod.yaml"]
     with subprocess.Popen(command, cwd=tmp_path, env=clean(), stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shutil
 from collections.abc import Callable
 
 import pytest
@@ -100,5 +101,5 @@ def test_the_reason_names_the_plugins_that_made_the_difference() -> None:
     ],
 )
 def test_how_to_call_it_next(started_as: str, on_path: bool, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command.shutil, "which", lambda _: "/usr/bin/stowplan" if on_path else None)
+    monkeypatch.setattr(shutil, "which", lambda _: "/usr/bin/stowplan" if on_path else None)
     assert command.program_name(started_as) == expected
