@@ -104,7 +104,8 @@ def test_with_a_pause_each_scene_waits_for_enter() -> None:
 
 def test_the_end_of_input_ends_the_demo_at_a_pause() -> None:
     screen = screens.on_a_terminal(80, 24, "--pause", keys=b"\n\x04")
-    assert next(iter(scenes_of(lines_of(screen.replace(PROMPT, ""))))).startswith("1 of 7") and "What to try next" not in screen
+    (title,) = scenes_of(lines_of(screen.replace(PROMPT, "")))
+    assert title.startswith("1 of 7") and "What to try next" not in screen
 
 
 def test_a_pipe_never_waits(pipe: str) -> None:
