@@ -1,6 +1,7 @@
 # Each target creates .venv first if it does not exist. No target changes files outside this folder.
 PYTHON ?= python3
 BIN := .venv/bin
+RUNS := .venv/.runs
 READY := .venv/.ready
 # Tests with a control plane wait about half of the time, so three workers keep two cores busy. Each worker has its own
 # control planes, about 1 GB. The tests of a file stay together and in order, so that tests with a control plane start
@@ -13,15 +14,26 @@ PYTEST := $(BIN)/pytest -q -n $(WORKERS) --dist loadscope --no-loadscope-reorder
 help:                ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 16
 
-setup: $(READY)      ## create .venv, with .venv/bin/stowplan
+setup: $(READY)      ## create .venv with all that developers need, and .venv/bin/stowplan
 
+# One environment, filled in two steps: what Stowplan needs to run, and the tools of its developers.
 $(READY): pyproject.toml constraints.txt
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
-	touch $@
+	@$(NEW_ENOUGH)
+	@$(OWN_PYTHON) packaging/install.py dev
+	@touch $(RUNS) $@
 
-demo: setup          ## a cluster in one process, 123 pods, and the reason for each decision
-	$(BIN)/python -m stowplan.apps.cli demo
+$(RUNS): pyproject.toml constraints.txt
+	@$(NEW_ENOUGH)
+	@$(OWN_PYTHON) packaging/install.py
+	@touch $@
+
+# The Python of .venv, or the one that .venv will be made with.
+OWN_PYTHON = $(shell test -x $(BIN)/python && echo $(BIN)/python || echo $(PYTHON))
+NEW_ENOUGH = $(OWN_PYTHON) -c 'import sys; v = sys.version_info; v >= (3, 11) or sys.exit("needs Python 3.11 or \
+	later, this is %d.%d (%s); PYTHON=... names another" % (v[0], v[1], sys.executable))'
+
+demo: $(RUNS)        ## the policies in seven scenes, on clusters in one process; ARGS='--pause' waits between scenes
+	@$(BIN)/stowplan demo $(ARGS)
 
 check: lint types imports  ## ruff, mypy and the import contract of the packages
 

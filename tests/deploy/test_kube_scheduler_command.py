@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import sysconfig
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -72,64 +67,3 @@ def test_a_unit_of_kube_scheduler(unit: Path, extended: bool, tmp_path: Path, mo
     assert options.authentication_kubeconfig == options.authorization_kubeconfig == credentials
     assert (options.bind_address, options.secure_port, options.v) == ("0.0.0.0", 10259, 2)
     assert (options.leader_elect, options.lease_duration) == ((True, 30.0) if extended else (None, None))
-
-
-# -- with pip
-
-full = pytest.mark.full  # building needs the build backend, from an index or a cache
-
-
-@pytest.fixture(scope="module")
-def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheels")
-    for source in (ROOT, ROOT / "packaging" / "kube-scheduler"):
-        pip("wheel", "--no-deps", "--wheel-dir", str(folder), str(source))
-    return folder
-
-
-@pytest.fixture
-def environment(tmp_path: Path) -> Iterator[Path]:
-    """A fresh environment that has what Stowplan depends on, and no Stowplan."""
-    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True)
-    installed = Path(sysconfig.get_path("purelib"))
-    others = tmp_path / "others"
-    others.mkdir()
-    for each in installed.iterdir():
-        if "stowplan" not in each.name:
-            (others / each.name).symlink_to(each)
-    (tmp_path / "venv" / "lib" / installed.parent.name / "site-packages" / "others.pth").write_text(str(others))
-    yield tmp_path / "venv"
-
-
-def pip(*arguments: str, python: str = sys.executable) -> None:
-    clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    command = [python, "-m", "pip", "--disable-pip-version-check", *arguments]
-    done = subprocess.run(command, env=clean, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-def said(program: Path, *arguments: str) -> str:
-    clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    done = subprocess.run([program, *arguments], env=clean, capture_output=True, text=True, check=False)
-    return done.stdout + done.stderr
-
-
-@full
-def test_pip_installs_it_with_the_extra_only(wheels: Path, environment: Path) -> None:
-    programs, version = environment / "bin", project(".")["version"]
-    install = ("install", "--no-index", "--find-links", str(wheels))
-    pip(*install, "stowplan", python=str(programs / "python"))
-    assert (programs / "stowplan").exists() and not (programs / "kube-scheduler").exists()
-    pip(*install, "stowplan[kube-scheduler]", python=str(programs / "python"))
-    assert said(programs / "kube-scheduler", "--version") == f"kube-scheduler {version}\n"
-    assert "--cert-dir is a flag of kube-scheduler" in said(programs / "kube-scheduler", "--cert-dir=/tmp")
-    refused = said(programs / "kube-scheduler", "--kubeconfig=/no/such/file", "--leader-elect=true", "-v=2")
-    assert refused == "stowplan: /no/such/file: no such file; expected a kubeconfig file\n"
-
-
-@full
-def test_pip_installs_both_wheels_by_themselves(wheels: Path, environment: Path) -> None:
-    files = sorted(map(str, wheels.glob("*.whl")))
-    assert len(files) == 2
-    pip("install", "--no-index", "--no-deps", *files, python=str(environment / "bin" / "python"))
-    assert "--secure-port" in said(environment / "bin" / "kube-scheduler", "--help")

@@ -34,11 +34,12 @@ def main() -> None:
 
 
 @main.command()
-def demo() -> None:
-    """Schedule the pods of a small cluster in memory, and show the reasons."""
+@click.option("--pause", is_flag=True, help="On a terminal, wait for Enter before each scene.")
+def demo(pause: bool) -> None:
+    """Show the policies, one at a time, on clusters in memory, and why pods are where they are."""
     from stowplan.apps.demo import command
 
-    sys.exit(command.run())
+    sys.exit(command.run(pause=pause))
 
 
 @main.command(epilog=EXIT_CODES)

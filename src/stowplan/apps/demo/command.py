@@ -1,202 +1,102 @@
-"""`stowplan demo`: an embedded cluster with workloads and a scheduler, and its decisions on screen.
+"""`stowplan demo`: a story in scenes, one policy at a time, before and after.
 
-On a terminal the screen is updated until Ctrl-C, and kubectl can use the cluster. In a pipe the demo prints the outcome
-of each pod and ends. The cluster and its workloads are data (`demo.yaml`).
+Each scene has an embedded cluster and an engine of its own (`stage`), and shows what they did; nothing is canned. On a
+terminal and in a pipe the scenes are the same, and nothing waits unless `--pause` asks for it.
 """
 
 from __future__ import annotations
 
-import asyncio
 import io
-import os
-import tempfile
-from collections.abc import AsyncIterator, Iterator, Mapping
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from importlib import resources
-from itertools import cycle, islice
 from pathlib import Path
-from typing import Any
 
-import yaml
+import click
 from rich.console import Console
-from rich.live import Live as Screen
+from rich.table import Table
 
-from stowplan.apps import profile_loader
-from stowplan.apps.demo import fleet_scene
-from stowplan.apps.demo import objects as demo_objects
-from stowplan.apps.demo import screen as demo_screen
-from stowplan.apps.logging import Log
-from stowplan.apps.program import on_stop_signal
-from stowplan.apps.run.configuration import LoadedConfiguration
-from stowplan.apps.run.service import SchedulerService
-from stowplan.apps.up.command import create, delete, scheduling
-from stowplan.embedded.cluster import Embedded
-from stowplan.embedded.errors import ApiError
-from stowplan.kube import event_loop
-from stowplan.objects.pods import Pod
+from stowplan.apps.demo.scene import Scene, show
+from stowplan.apps.demo.scenes import SCENES
 
-SETTLED_WITHIN = 50.0  # seconds
-REDRAW_EVERY = 0.25  # seconds
-MOVE_EVERY = 4.0  # seconds
-ENDLESS = 10_000  # moves
+SEED = 1
+WIDEST = 100  # columns; longer lines are hard to read
+OPENING = (
+    "Each scene has a cluster of its own in this process: an API server, controllers, simulated kubelets, and "
+    "Stowplan as the scheduler. Nothing leaves this process, and all that you see was decided just now."
+)
+NEXT = {
+    "up": "a cluster for kubectl, until Ctrl-C",
+    "explain -A": "diagnose pods of your cluster; reads only",
+    "plugin new NAME": "a policy of your own, with its test",
+    "demo --pause": "these scenes again, one at a time",
+}
 
 
-def run() -> int:
-    """Play the demo. Return 0 if each pod is bound or has a condition that says why not."""
-    with asyncio.Runner(loop_factory=event_loop.new) as runner:
-        return runner.run(play(script(), Console(highlight=False, markup=False)))
+def run(*, pause: bool = False) -> int:
+    """Play the demo. Return 0 if all scenes went as they are told."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal without bars still shows the words
+    console = Console(highlight=False, markup=False)
+    waits = pause and sys.stdin.isatty() and sys.stdout.isatty()
+    with suppress(click.Abort, KeyboardInterrupt):  # Ctrl-C and Ctrl-D at a pause
+        return play(console, wait=_wait if waits else lambda: None)
+    return 0
 
 
-def script() -> dict[str, Any]:
-    """Return the cluster and the workloads of the demo."""
-    text = resources.files("stowplan.apps.demo").joinpath("demo.yaml").read_text(encoding="utf-8")
-    found: dict[str, Any] = yaml.safe_load(text)
-    return found
-
-
-async def play(script: Mapping[str, Any], console: Console) -> int:
-    cluster = Embedded(seed=1)
-    for group in script["nodes"]:
-        for number, zone in enumerate(islice(cycle(group["zones"]), group["count"])):
-            create(cluster, "v1", "Node", demo_objects.pool_node(group, f"{group['name']}-{number}", zone))
-    await cluster.start()
-    configured = LoadedConfiguration(*profile_loader.configured(script["configuration"]))
-    try:
-        with temporary_file(cluster.kubeconfig()) as kubeconfig:
-            log = Log(stream=NullStream())
-            async with scheduling(kubeconfig, log, default=lambda: configured) as (program, _):
-                if console.is_terminal:
-                    return await _play_live(console, cluster, script, program, kubeconfig)
-                return await _play_once(console, cluster, script, program, kubeconfig)
-    finally:
-        await cluster.stop()
-
-
-async def _play_once(
-    console: Console, cluster: Embedded, script: Mapping[str, Any], program: SchedulerService, kubeconfig: Path
+def play(
+    console: Console,
+    *,
+    seed: int = SEED,
+    scenes: Sequence[Callable[[int], Scene]] = SCENES,
+    wait: Callable[[], None] = lambda: None,
 ) -> int:
-    """Play both scenes, and print the outcome of each pod and of a placement."""
-    settled, journey, clusters = False, list[str](), list[str]()
-    with suppress(TimeoutError):
-        async with asyncio.timeout(SETTLED_WITHIN):
-            number = await enact(cluster, script, program)
-            async for node in moved(cluster, program, script["moved"]["workload"], script["moved"]["times"]):
-                journey.append(node)
-            await _settle(program, number)
-            clusters = await fleet_scene.play(cluster, script["fleet"], kubeconfig, program.log)
-            settled = True
-    console.width = max(console.width, 160)
-    demo_screen.summary(console, script, program, known_pods(program), journey)
-    demo_screen.fleet(console, script, clusters)
-    return 0 if settled else 1
-
-
-async def enact(cluster: Embedded, script: Mapping[str, Any], program: SchedulerService) -> int:
-    """Create a Spark driver, then all workloads, some of which compete with its executors for room, then the executors.
-
-    Returns the number of pods.
-    """
-    for each in script["objects"]:
-        create(cluster, each["apiVersion"], each["kind"], each)
-    application = script["spark"]
-    create(cluster, "v1", "Pod", demo_objects.driver(application))
-    await _settle(program, 1)
-    for workload in script["workloads"]:
-        create(cluster, "apps/v1", "Deployment", demo_objects.deployment(workload))
-    number = 1 + sum(workload["replicas"] for workload in script["workloads"])
-    await _settle(program, number)
-    for executor in range(application["executors"]):
-        create(cluster, "v1", "Pod", demo_objects.executor(application, executor))
-    await _settle(program, number + application["executors"])
-    return int(number + application["executors"])
-
-
-async def moved(cluster: Embedded, program: SchedulerService, workload: str, times: int) -> AsyncIterator[str]:
-    """Delete the one pod of a workload so many times. Yield the nodes that the pods are bound to."""
-    deleted = ""
-    for left in range(times, -1, -1):
-        found = None
-        while found is None or found.uid == deleted or not found.node_name:
-            await asyncio.sleep(0.05)
-            found = next((pod for pod in known_pods(program) if pod.labels.get("app") == workload), None)
-        yield found.node_name
-        if left:
-            deleted = found.uid
-            delete(cluster, "v1", "Pod", found.name)
-
-
-class NullStream(io.StringIO):
-    """A stream for a log that is not shown; there may be no /dev/null."""
-
-    def write(self, text: str) -> int:
-        return len(text)
+    """Play the scenes, and say what to try next. `wait` is called between two parts."""
+    console.width = min(console.width, WIDEST)
+    failed = []
+    with tidy(console):
+        console.print(f"{OPENING}\n")
+    for number, make in enumerate(scenes, 1):
+        wait()
+        scene = make(seed)
+        with tidy(console):
+            show(console, scene, number, len(scenes))
+        if not scene.went_well:
+            failed.append(scene.title)
+    with tidy(console):
+        console.print("What to try next:")
+        console.print(_next())
+    for title in failed:
+        click.echo(f"stowplan: not as it is told: {title}", err=True)
+    return 1 if failed else 0
 
 
 @contextmanager
-def temporary_file(text: str) -> Iterator[Path]:
-    """A temporary file with this text; in memory if no folder is writable."""
-    try:
-        file = tempfile.NamedTemporaryFile("wb", prefix="stowplan-demo-", suffix=".kubeconfig", buffering=0)  # noqa: SIM115
-    except FileNotFoundError:  # there is no usable temporary folder
-        number = os.memfd_create("kubeconfig")
-        try:
-            os.write(number, text.encode())
-            yield Path(f"/proc/{os.getpid()}/fd/{number}")
-        finally:
-            os.close(number)
-    else:
-        with file:
-            file.write(text.encode())
-            yield Path(file.name)
+def tidy(console: Console) -> Iterator[None]:
+    """Print what is printed in here without spaces at the ends of lines, unless it has control codes."""
+    with console.capture() as captured:
+        yield
+    text = captured.get()
+    lines = text.splitlines() if console.is_terminal else [line.rstrip() for line in text.splitlines()]
+    click.echo("\n".join(lines), file=console.file, color=True)
 
 
-async def _settle(program: SchedulerService, expected: int) -> None:
-    """Wait until there are so many pods, and each is bound or has a condition that says why not."""
-    while not is_settled(program, expected):
-        await asyncio.sleep(0.05)
+def _wait() -> None:
+    click.prompt("Enter: the next scene", default="", show_default=False, prompt_suffix=" ")
 
 
-def is_settled(program: SchedulerService, expected: int) -> bool:
-    pods = known_pods(program)
-    answered = [pod for pod in pods if pod.node_name or pod.condition("PodScheduled") is not None]
-    return len(pods) == len(answered) == expected and not program.engine_loop.engine.assumed_pods
+def _next() -> Table:
+    program, table = program_name(sys.argv[0]), Table.grid(padding=(0, 3, 0, 0))
+    for words, meaning in NEXT.items():
+        table.add_row(f"  {program} {words}", meaning)
+    return table
 
 
-def known_pods(program: SchedulerService) -> list[Pod]:
-    """Return the pods, as the API server last reported them."""
-    reflector = program.reflectors.get("Pod")
-    found = reflector.cache.objects.values() if reflector is not None else ()
-    return [pod for pod in found if isinstance(pod, Pod)]
-
-
-async def _play_live(
-    console: Console, cluster: Embedded, script: Mapping[str, Any], program: SchedulerService, kubeconfig: Path
-) -> int:
-    stop = asyncio.Event()
-    on_stop_signal(stop.set, program.watchdog)
-    journey: list[str] = []
-    moving = asyncio.create_task(_keep_moving(cluster, script, program, journey))
-    with Screen(console=console, auto_refresh=False, screen=False) as screen:
-        while not stop.is_set():
-            screen.update(
-                demo_screen.drawn(program, known_pods(program), kubeconfig, console.height, script, journey),
-                refresh=True,
-            )
-            with suppress(TimeoutError):
-                async with asyncio.timeout(REDRAW_EVERY):
-                    await stop.wait()
-    moving.cancel()
-    await asyncio.gather(moving, return_exceptions=True)
-    return 0 if journey else 1  # the first entry is made once all pods are settled
-
-
-async def _keep_moving(
-    cluster: Embedded, script: Mapping[str, Any], program: SchedulerService, journey: list[str]
-) -> None:
-    """Move a pod every few seconds."""
-    await enact(cluster, script, program)
-    while True:
-        with suppress(ApiError):  # a user deleted it first
-            async for node in moved(cluster, program, script["moved"]["workload"], ENDLESS):
-                journey.append(node)
-                await asyncio.sleep(MOVE_EVERY)
+def program_name(started_as: str) -> str:
+    """Return how to call Stowplan: by its path if it is in a folder below this one, and not on the PATH."""
+    path = Path(started_as)
+    below = path.name == "stowplan" and path.absolute().is_relative_to(Path.cwd())
+    if not below or shutil.which("stowplan"):
+        return "stowplan"
+    return str(path.absolute().relative_to(Path.cwd()))
