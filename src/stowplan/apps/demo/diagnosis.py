@@ -29,7 +29,7 @@ def explained(stage: NodeStage, pod: Pod) -> Answer:
     snapshot = Snapshot(objects, stage.profiles)
     schedulers = Schedulers(source.leases(), snapshot.pods.values(), stage.profiles, OWN_NAME, source.now())
     owners = WorkloadOwners(each for each in objects if isinstance(each, ReplicaSet))
-    return PodExplainer(snapshot, source, owners, schedulers, SearchSettings()).answer(snapshot.pod(pod.key))
+    return PodExplainer(snapshot, source, owners, schedulers, SearchSettings()).answer(snapshot.pods[pod.key])
 
 
 class StageSource:
@@ -61,6 +61,9 @@ class StageSource:
         return []  # the last condition says the same
 
     def limit_ranges(self, namespace: str) -> list[Mapping[str, Any]]:  # noqa: ARG002
+        return []
+
+    def quotas(self, namespace: str) -> list[Mapping[str, Any]]:  # noqa: ARG002
         return []
 
     def now(self) -> float:

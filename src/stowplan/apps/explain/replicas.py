@@ -13,9 +13,10 @@ from stowplan.apps.explain.answers import Answer
 from stowplan.apps.explain.pod_explainer import PodExplainer
 from stowplan.columns.trial import Trial, without_pods
 from stowplan.diagnosis import patches
-from stowplan.diagnosis.changed_cluster import ChangedCluster, same_order
 from stowplan.diagnosis.diagnosis import Diagnosis
+from stowplan.diagnosis.rehearsing import Rehearsing
 from stowplan.diagnosis.remedies import lower_request
+from stowplan.diagnosis.remedies.scale_down import NUMBER_OF
 from stowplan.diagnosis.remedy import AddNodes, DeleteObject, ObjectChange, PatchObject, Remedy
 from stowplan.framework.evaluation import schedule_one
 from stowplan.objects.errors import ConfigError, PluginError
@@ -33,14 +34,17 @@ class Tried:
     evicted: tuple[str, ...] = ()
 
 
-class ReplicaTrying(ChangedCluster):
+class ReplicaTrying(Rehearsing):
     """Tries changes for pods that are alike. What changes the first one changes all of them."""
 
-    def try_changes(self, changes: Iterable[ObjectChange]) -> Tried | None:
-        """Return which pods would have a node; None if this cannot be tried."""
+    def try_changes(self, changes: Iterable[ObjectChange], gone: Iterable[str] = ()) -> Tried | None:
+        """Return which pods would have a node; None if this cannot be tried. `gone`: keys of pods that go with it."""
         try:
             with self.state.trial() as trial:
-                return self._come(self._make(self.for_all(changes)).values(), trial)
+                pods = self._make(each for each in self.for_all(changes) if not _is_scaled(each))
+                for key in gone:
+                    self._delete_pod(key)
+                return self._come(map(self.classed, pods.values()), trial)
         except (ConfigError, LookupError, ValueError, PluginError):
             return None
 
@@ -82,9 +86,13 @@ def tried(explainer: PodExplainer, answer: Answer, pods: Sequence[Pod], behind: 
     """
     state, chosen = explainer.snapshot.state, list(pods)[:MOST_PODS]
     gone = dict.fromkeys(each.uid for each in (*pods, *behind) if each.uid in state.pods)
-    with same_order(state), without_pods(state, list(gone)):
-        trying = ReplicaTrying(state, explainer.snapshot.profiles, chosen)
-        found = [_tried(trying, each) for each in answer.diagnosis.remedies]
+    trying = ReplicaTrying(state, explainer.snapshot.profiles, chosen)
+    trying.order.keep_all()
+    try:
+        with without_pods(state, list(gone)):
+            found = [_tried(trying, each) for each in answer.diagnosis.remedies]
+    finally:
+        trying.order.restore()
     helpful = [each for each in found if explainer.is_possible(each)]
     ranked = sorted(helpful, key=lambda each: -len(each.nodes))
     diagnosis: Diagnosis = replace(answer.diagnosis, remedies=tuple(ranked))
@@ -92,7 +100,8 @@ def tried(explainer: PodExplainer, answer: Answer, pods: Sequence[Pod], behind: 
 
 
 def _tried(trying: ReplicaTrying, remedy: Remedy) -> Remedy:
-    found = trying.try_changes(remedy.changes)
+    scaled = remedy.evicted if any(map(_is_scaled, remedy.changes)) else ()
+    found = trying.try_changes(remedy.changes, scaled)
     if found is None:
         return replace(remedy, nodes={})
     added = next((each for each in remedy.changes if isinstance(each, AddNodes)), None)
@@ -101,10 +110,15 @@ def _tried(trying: ReplicaTrying, remedy: Remedy) -> Remedy:
     elif remedy.code == lower_request.CODE and len(found.nodes) < len(trying.members):
         remedy, found = _with_lower_request(trying, remedy, found)
     deleted = [each.key for each in remedy.changes if isinstance(each, DeleteObject) and each.kind == "Pod"]
-    evicted = tuple(dict.fromkeys((*deleted, *found.evicted)))
+    evicted = tuple(dict.fromkeys((*deleted, *scaled, *found.evicted)))
     node = next(iter(found.nodes.values()), remedy.node)
     changes = trying.for_all(remedy.changes)
     return replace(remedy, changes=changes, node=node, nodes=found.nodes, evicted=evicted)
+
+
+def _is_scaled(change: ObjectChange) -> bool:
+    """True for a workload's number of replicas: its controller deletes pods then."""
+    return isinstance(change, PatchObject) and change.kind in NUMBER_OF
 
 
 def _with_more_nodes(trying: ReplicaTrying, remedy: Remedy, added: AddNodes, found: Tried) -> tuple[Remedy, Tried]:
