@@ -39,7 +39,7 @@ JSON_PATCH = "application/json-patch+json"
 KUBECTL_NAMES = {"deployment": ("apps/v1", "Deployment"), "pod": ("v1", "Pod"), "node": ("v1", "Node")}
 
 
-class Engine(Protocol):
+class StagedEngine(Protocol):
     def handle(self, change: Change | Result, now: float, /) -> list[Action]: ...
 
     def step(self, now: float, /) -> list[Action]: ...
@@ -47,7 +47,7 @@ class Engine(Protocol):
     def next_deadline(self) -> float | None: ...
 
 
-AnyEngine = TypeVar("AnyEngine", bound=Engine)
+AnyEngine = TypeVar("AnyEngine", bound=StagedEngine)
 
 
 class Stage(Generic[AnyEngine]):

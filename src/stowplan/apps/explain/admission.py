@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from stowplan.apps.explain.quotas import Quotas, Refusal
+from stowplan.apps.explain.quotas import QuotaRefusal, Quotas
 from stowplan.embedded.api.request_options import RequestOptions
 from stowplan.embedded.api.verbs import Api
 from stowplan.embedded.controllers.action_runner import ActionRunner
@@ -65,7 +65,7 @@ class Submission:
     document: Document
     objects: tuple[Object, ...] = ()
     missing_class: str = ""
-    refused: Mapping[str, Refusal] = field(default_factory=dict)
+    refused: Mapping[str, QuotaRefusal] = field(default_factory=dict)
 
     @property
     def pods(self) -> list[Pod]:
@@ -125,7 +125,7 @@ class Admission:
         stored = [self._create(resource, each, within, file) for each in _copies(document, kind, replicas)]
         self._controllers.settle(self._now)
         key = resource.key(within, stored[0]["metadata"]["name"] if stored else str(metadata.get("name", "")))
-        refused: dict[str, Refusal] = {}
+        refused: dict[str, QuotaRefusal] = {}
         objects = tuple(self._typed(file, refused if not missing else None))
         return Submission(kind, key, file, document, objects, missing, refused)
 
@@ -154,7 +154,7 @@ class Admission:
         self.warnings += [f"{file}: {resource.kind} {name}: {each}" for each in options.warnings]
         return stored
 
-    def _typed(self, file: str, refused: dict[str, Refusal] | None) -> Iterator[Object]:
+    def _typed(self, file: str, refused: dict[str, QuotaRefusal] | None) -> Iterator[Object]:
         """Yield what was created. `refused`: gets the pods that a quota refuses; None if they are refused anyway."""
         for document in self._created:
             kind = kinds.name_of(document)

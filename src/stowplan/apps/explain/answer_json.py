@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from stowplan.apps import json_output
-from stowplan.apps.explain.answers import Answer, Outcome, Waiting
+from stowplan.apps.explain.answers import Answer, FurtherPod, Waiting
 from stowplan.apps.explain.kubectl_commands import as_json
 from stowplan.apps.explain.sentences import sentence
 from stowplan.diagnosis.diagnosis import Diagnosis, NamedCause
@@ -23,7 +23,7 @@ def items(answer: Answer) -> list[Json]:
     return [first, *(first | _of_further(each, answer) for each in answer.alike)]
 
 
-def _of_further(found: Outcome, answer: Answer) -> Json:
+def _of_further(found: FurtherPod, answer: Answer) -> Json:
     """What differs between a pod and the first one that is like it. A pod that gets a node is scored by itself."""
     own: Json = {"pod": found.pod.key, "uid": found.pod.uid, "preemption": _evictions(found.evictions)}
     if found.explanation is not None:

@@ -35,7 +35,7 @@ class Waiting:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class FurtherPod:
     """What happens to a further pod that is like the one of an answer: its node, and who is evicted for it.
 
     explanation   its own, with scores; None if it was not kept
@@ -63,7 +63,7 @@ class Answer:
     waiting: Waiting = field(default_factory=Waiting)
     owner: Owner | None = None
     commands: tuple[tuple[str, ...], ...] = ()
-    alike: tuple[Outcome, ...] = ()
+    alike: tuple[FurtherPod, ...] = ()
     bound_to: str = ""
     file: str = ""
     now: float = 0.0

@@ -10,7 +10,7 @@ from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import replace
 
 from stowplan.apps.explain import replicas
-from stowplan.apps.explain.answers import Answer, Outcome
+from stowplan.apps.explain.answers import Answer, FurtherPod
 from stowplan.apps.explain.pod_explainer import PodExplainer
 from stowplan.engine.explain import Explanation
 from stowplan.objects.pods import Pod
@@ -41,7 +41,7 @@ class InOrder:
         self._explainer, self._snapshot = explainer, explainer.snapshot
         self.placed: list[Pod] = []
         self._answers: list[Answer] = []
-        self._further: list[list[Outcome]] = []
+        self._further: list[list[FurtherPod]] = []
         self._since: list[int] = []  # how many were placed when an answer was found
         self._of_kind: dict[tuple[Hashable, str], int] = {}
         self._lost: dict[Hashable, int] = {}  # how many were placed when a pod of this kind last found no node
@@ -69,7 +69,7 @@ class InOrder:
         kind = self._explainer.kind(pod)
         if self._lost.get(kind) == len(self.placed) and (not asked or (kind, LOST) in self._of_kind):
             if asked:
-                self._note(kind, LOST, Outcome(pod))
+                self._note(kind, LOST, FurtherPod(pod))
             return
         found = _outcome(pod, self._explainer.explanation(pod))
         how = GETS_NODE if found.node is not None else LOST if found.evictions is None else EVICTS
@@ -96,7 +96,7 @@ class InOrder:
         self._further.append([])
         self._since.append(len(self.placed))
 
-    def _note(self, kind: Hashable, how: str, found: Outcome) -> None:
+    def _note(self, kind: Hashable, how: str, found: FurtherPod) -> None:
         at = self._of_kind.get((kind, how))
         if at is None:
             self._of_kind[kind, how] = len(self._answers)
@@ -106,7 +106,7 @@ class InOrder:
         kept = found if self._kept <= MOST_KEPT and how != LOST else replace(found, explanation=None)
         self._further[at].append(kept)
 
-    def _take(self, found: Outcome) -> None:
+    def _take(self, found: FurtherPod) -> None:
         pod, node = found.pod, found.node
         if node is None and found.evictions is not None:
             node = found.evictions.nodes.get(pod.key)
@@ -133,9 +133,9 @@ class InOrder:
         return found
 
 
-def _outcome(pod: Pod, explanation: Explanation | None) -> Outcome:
+def _outcome(pod: Pod, explanation: Explanation | None) -> FurtherPod:
     if explanation is None:  # nobody serves it
-        return Outcome(pod)
+        return FurtherPod(pod)
     evicted = explanation.evictions if explanation.node is None else None
     here = evicted if evicted is not None and pod.key in evicted.nodes else None
-    return Outcome(pod, explanation.node, here, explanation)
+    return FurtherPod(pod, explanation.node, here, explanation)

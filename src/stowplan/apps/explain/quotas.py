@@ -40,7 +40,7 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Refusal:
+class QuotaRefusal:
     """Why a quota refuses a pod: it is exceeded, or the pod does not say what it wants (`unspecified`)."""
 
     key: str  # namespace/name of the quota
@@ -102,7 +102,7 @@ class Quotas:
         there = [pod for pod in self._pods if pod.namespace == namespace and not pod.finished]
         self._quotas.append(_Quota(document, there))
 
-    def admit(self, pod: Pod, document: Mapping[str, Any]) -> Refusal | None:
+    def admit(self, pod: Pod, document: Mapping[str, Any]) -> QuotaRefusal | None:
         """Return why a pod is refused; if it is not, count it, and return None. `document`: of the pod."""
         found = [each for each in self._quotas if each.is_about(pod, document)]
         refused = next(filter(None, (each.refusal(pod) for each in found)), None)
@@ -131,17 +131,17 @@ class _Quota:
         for name, amount in self._usage(pod).items():
             self._used[name] = self._used.get(name, 0) + amount
 
-    def refusal(self, pod: Pod) -> Refusal | None:
+    def refusal(self, pod: Pod) -> QuotaRefusal | None:
         unspecified = tuple(name for name in self._hard if _is_unspecified(pod, name))
         if unspecified:
-            return Refusal(self._key, unspecified=unspecified)
+            return QuotaRefusal(self._key, unspecified=unspecified)
         shares = (
             Share(name, amount, self._used.get(name, 0), self._hard[name])
             for name, amount in self._usage(pod).items()
             if amount
         )
         exceeded = tuple(each for each in shares if each.used + each.requested > each.hard)
-        return Refusal(self._key, exceeded) if exceeded else None
+        return QuotaRefusal(self._key, exceeded) if exceeded else None
 
     def _usage(self, pod: Pod) -> dict[str, int]:
         """What a pod uses of this quota, in nano-units."""

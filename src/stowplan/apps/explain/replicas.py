@@ -27,7 +27,7 @@ MOST_NODES = 1000  # that are added
 
 
 @dataclass(frozen=True)
-class Tried:
+class TriedReplicas:
     """`nodes`: of the pods that would have one, by key. `evicted`: the keys of pods that would be evicted."""
 
     nodes: dict[str, str]
@@ -37,7 +37,7 @@ class Tried:
 class ReplicaTrying(Rehearsing):
     """Tries changes for pods that are alike. What changes the first one changes all of them."""
 
-    def try_changes(self, changes: Iterable[ObjectChange], gone: Iterable[str] = ()) -> Tried | None:
+    def try_changes(self, changes: Iterable[ObjectChange], gone: Iterable[str] = ()) -> TriedReplicas | None:
         """Return which pods would have a node; None if this cannot be tried. `gone`: keys of pods that go with it."""
         try:
             with self.state.trial() as trial:
@@ -58,7 +58,7 @@ class ReplicaTrying(Rehearsing):
                 found.append(each)
         return tuple(found)
 
-    def _come(self, pods: Iterable[Pod], trial: Trial) -> Tried:
+    def _come(self, pods: Iterable[Pod], trial: Trial) -> TriedReplicas:
         nodes, evicted = dict[str, str](), list[str]()
         for pod in pods:
             profile = self.profiles.get(pod.scheduler_name)
@@ -76,7 +76,7 @@ class ReplicaTrying(Rehearsing):
                 break  # the others are like this one
             trial.add_pod(pod, node)
             nodes[pod.key] = node
-        return Tried(nodes, tuple(evicted))
+        return TriedReplicas(nodes, tuple(evicted))
 
 
 def tried(explainer: PodExplainer, answer: Answer, pods: Sequence[Pod], behind: Sequence[Pod]) -> Answer:
@@ -121,7 +121,9 @@ def _is_scaled(change: ObjectChange) -> bool:
     return isinstance(change, PatchObject) and change.kind in NUMBER_OF
 
 
-def _with_more_nodes(trying: ReplicaTrying, remedy: Remedy, added: AddNodes, found: Tried) -> tuple[Remedy, Tried]:
+def _with_more_nodes(
+    trying: ReplicaTrying, remedy: Remedy, added: AddNodes, found: TriedReplicas
+) -> tuple[Remedy, TriedReplicas]:
     """The fewest nodes with which all pods have one; as before if more nodes do not help more pods."""
     wanted = len(trying.members)
     enough, known = added.number, {added.number: found}
@@ -143,7 +145,7 @@ def _with_more_nodes(trying: ReplicaTrying, remedy: Remedy, added: AddNodes, fou
     return replace(remedy, text=text, changes=_adding(remedy, added, enough)), known[enough]
 
 
-def _with_lower_request(trying: ReplicaTrying, remedy: Remedy, found: Tried) -> tuple[Remedy, Tried]:
+def _with_lower_request(trying: ReplicaTrying, remedy: Remedy, found: TriedReplicas) -> tuple[Remedy, TriedReplicas]:
     """The largest request with which all pods have a node; as before if there is none above 0, or two are lowered."""
     pod, operations = (
         trying.waiting[0],

@@ -15,11 +15,11 @@ from typing import Any
 import msgspec
 
 from stowplan.apps.explain.admission import WITH_PODS, Admission, Submission
-from stowplan.apps.explain.answers import Answer, Outcome
+from stowplan.apps.explain.answers import Answer, FurtherPod
 from stowplan.apps.explain.in_order import InOrder
 from stowplan.apps.explain.kubectl_commands import Manifest
 from stowplan.apps.explain.pod_explainer import PodExplainer
-from stowplan.apps.explain.quotas import Refusal
+from stowplan.apps.explain.quotas import QuotaRefusal
 from stowplan.diagnosis.diagnosis import NamedCause
 from stowplan.diagnosis.remedy import CreateObject, Operation, PatchObject, Remedy
 from stowplan.embedded.manifests import documents, documents_in
@@ -83,7 +83,7 @@ def _come(explainer: PodExplainer, submission: Submission, order: InOrder, group
     explainer.rehearsed.update(pod.key for pod in found)
     if submission.missing_class and found:
         answer = _without_class(explainer, explainer.answer(found[0]), submission.missing_class)
-        order.add(replace(answer, alike=tuple(Outcome(pod) for pod in found[1:])))
+        order.add(replace(answer, alike=tuple(FurtherPod(pod) for pod in found[1:])))
         return
     refused = [pod for pod in found if pod.key in submission.refused]
     if refused:
@@ -98,7 +98,7 @@ def _come(explainer: PodExplainer, submission: Submission, order: InOrder, group
             order.come(pod)
 
 
-def _over_quota(explainer: PodExplainer, pods: Sequence[Pod], refusal: Refusal) -> Answer:
+def _over_quota(explainer: PodExplainer, pods: Sequence[Pod], refusal: QuotaRefusal) -> Answer:
     """The answer about pods that the API server refuses, because a quota of their namespace has no room for them."""
     answer = explainer.answer(pods[0])
     node = answer.explanation.decision.node
@@ -113,7 +113,7 @@ def _over_quota(explainer: PodExplainer, pods: Sequence[Pod], refusal: Refusal) 
     because = f'pods "{answer.pod.name}" is forbidden: {refusal.message}'
     decision = replace(answer.explanation.decision, post_filter=None)  # nobody is evicted for a pod that is refused
     explanation = replace(answer.explanation, decision=decision, because=because)
-    alike = tuple(Outcome(pod) for pod in pods[1:])
+    alike = tuple(FurtherPod(pod) for pod in pods[1:])
     return explainer.with_commands(replace(answer, explanation=explanation, diagnosis=diagnosis, alike=alike))
 
 

@@ -14,7 +14,7 @@ from stowplan.embedded.ownership import managers
 from stowplan.embedded.ownership.comparison import compared
 from stowplan.embedded.ownership.field_paths import Paths
 from stowplan.embedded.ownership.managers import UPDATE, Manager
-from stowplan.embedded.ownership.shapes import BuiltinShape, CustomShape, Shape
+from stowplan.embedded.ownership.shapes import BuiltinShape, CustomShape, FieldShape
 from stowplan.embedded.resources import ServedResource
 from stowplan.embedded.schema import typed
 from stowplan.embedded.schema.custom_resources import Definitions
@@ -28,7 +28,7 @@ class FieldOwnership:
     def __init__(self, definitions: Definitions) -> None:
         self._definitions = definitions
 
-    def shape(self, resource: ServedResource) -> Shape:
+    def shape(self, resource: ServedResource) -> FieldShape:
         if resource.custom:
             return CustomShape(self._definitions.version_of(resource).schema, top=True)
         return BuiltinShape(resource.type)

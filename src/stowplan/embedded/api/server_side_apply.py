@@ -18,7 +18,7 @@ from stowplan.embedded.ownership import applying, managers
 from stowplan.embedded.ownership.comparison import Comparison, compared, element_of, parts_of, paths_of
 from stowplan.embedded.ownership.field_paths import Paths, shown, valued
 from stowplan.embedded.ownership.managers import APPLY, UPDATE, Manager
-from stowplan.embedded.ownership.shapes import KEYED, OBJECT, BuiltinShape, Shape
+from stowplan.embedded.ownership.shapes import KEYED, OBJECT, BuiltinShape, FieldShape
 from stowplan.embedded.resources import ServedResource
 from stowplan.embedded.timestamps import stamp
 
@@ -108,7 +108,7 @@ def _config(resource: ServedResource, namespace: str, name: str, raw: Any) -> Do
     return {**raw, "metadata": {**metadata, "name": name, **where}}
 
 
-def _undeclared(value: Any, shape: Shape, path: str) -> list[str]:
+def _undeclared(value: Any, shape: FieldShape, path: str) -> list[str]:
     """The first field that the kind does not have, or the first list with a value twice."""
     parts = parts_of(value, shape)
     if parts is None:

@@ -8,10 +8,10 @@ from typing import Any
 from stowplan.embedded.documents import Document
 from stowplan.embedded.ownership.comparison import MISSING, element_of, parts_of
 from stowplan.embedded.ownership.field_paths import Path, Paths, valued
-from stowplan.embedded.ownership.shapes import KEYED, SET, Shape
+from stowplan.embedded.ownership.shapes import KEYED, SET, FieldShape
 
 
-def merged(live: Any, config: Any, shape: Shape) -> Any:
+def merged(live: Any, config: Any, shape: FieldShape) -> Any:
     """The configuration over the document. Items of lists keep the order of the document; new ones follow."""
     before, after = parts_of(live, shape), parts_of(config, shape)
     if before is None or after is None:
@@ -24,7 +24,7 @@ def merged(live: Any, config: Any, shape: Shape) -> Any:
     return {element[2:]: child for element, child in parts.items()}
 
 
-def pruned(document: Document, shape: Shape, dropped: Paths, kept: Iterable[Path]) -> Document:
+def pruned(document: Document, shape: FieldShape, dropped: Paths, kept: Iterable[Path]) -> Document:
     """The document without the dropped paths, unless something below them is kept."""
     needed = {path[:length] for path in kept for length in range(1, len(path) + 1)}
     result = document
@@ -33,7 +33,7 @@ def pruned(document: Document, shape: Shape, dropped: Paths, kept: Iterable[Path
     return result
 
 
-def _without(value: Any, shape: Shape, path: Path, depth: int, needed: set[Path]) -> Any:
+def _without(value: Any, shape: FieldShape, path: Path, depth: int, needed: set[Path]) -> Any:
     """A copy of the value without a path. A container that becomes empty goes, too, unless it is needed."""
     element, parts = path[depth], parts_of(value, shape)
     if parts is None or element not in parts:
@@ -52,7 +52,7 @@ def _without(value: Any, shape: Shape, path: Path, depth: int, needed: set[Path]
     return others if left is MISSING else {**others, element[2:]: left}
 
 
-def _element(item: Any, shape: Shape) -> str:
+def _element(item: Any, shape: FieldShape) -> str:
     return element_of(item, shape) if shape.kind == KEYED else valued(item)
 
 

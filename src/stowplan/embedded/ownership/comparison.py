@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from stowplan.embedded.ownership.field_paths import Path, Paths, keyed, valued
-from stowplan.embedded.ownership.shapes import KEYED, OBJECT, SET, Shape
+from stowplan.embedded.ownership.shapes import KEYED, OBJECT, SET, FieldShape
 
 MISSING = msgspec.UNSET
 
@@ -19,14 +19,14 @@ class Comparison(msgspec.Struct, frozen=True):
     removed: Paths
 
 
-def paths_of(document: Any, shape: Shape) -> Paths:
+def paths_of(document: Any, shape: FieldShape) -> Paths:
     """The fields that a configuration has."""
     found: set[Path] = set()
     _collect(document, shape, (), found)
     return frozenset(found)
 
 
-def _collect(value: Any, shape: Shape, path: Path, found: set[Path]) -> None:
+def _collect(value: Any, shape: FieldShape, path: Path, found: set[Path]) -> None:
     parts = parts_of(value, shape)
     if parts is None:
         if path:
@@ -39,14 +39,14 @@ def _collect(value: Any, shape: Shape, path: Path, found: set[Path]) -> None:
             found.add(here)
 
 
-def compared(old: Any, new: Any, shape: Shape) -> Comparison:
+def compared(old: Any, new: Any, shape: FieldShape) -> Comparison:
     changed: set[Path] = set()
     removed: set[Path] = set()
     _compare(old, new, shape, (), changed, removed)
     return Comparison(frozenset(changed), frozenset(removed))
 
 
-def _compare(old: Any, new: Any, shape: Shape, path: Path, changed: set[Path], removed: set[Path]) -> None:
+def _compare(old: Any, new: Any, shape: FieldShape, path: Path, changed: set[Path], removed: set[Path]) -> None:
     before, after = parts_of(old, shape), parts_of(new, shape)
     divided = (before is not None or old is MISSING) and (after is not None or new is MISSING)
     if divided:
@@ -63,11 +63,11 @@ def _compare(old: Any, new: Any, shape: Shape, path: Path, changed: set[Path], r
         changed.add(path)
 
 
-def _part(parts: dict[str, tuple[Any, Shape]] | None, element: str) -> Any:
+def _part(parts: dict[str, tuple[Any, FieldShape]] | None, element: str) -> Any:
     return parts[element][0] if parts and element in parts else MISSING
 
 
-def parts_of(value: Any, shape: Shape) -> dict[str, tuple[Any, Shape]] | None:
+def parts_of(value: Any, shape: FieldShape) -> dict[str, tuple[Any, FieldShape]] | None:
     """The parts of a value that can have owners of their own; None if the value is owned as one."""
     if shape.kind == OBJECT and isinstance(value, dict):
         return {f"f:{name}": (child, shape.field(name)) for name, child in value.items()}
@@ -78,7 +78,7 @@ def parts_of(value: Any, shape: Shape) -> dict[str, tuple[Any, Shape]] | None:
     return None
 
 
-def element_of(item: Any, shape: Shape) -> str:
+def element_of(item: Any, shape: FieldShape) -> str:
     """The element of an item of a list with keys; a key that is missing has its default."""
     if not isinstance(item, dict):
         return valued(item)

@@ -14,15 +14,15 @@ OBJECT, KEYED, SET, LEAF = "object", "keyed list", "set", "leaf"
 _METADATA = "meta.v1.ObjectMeta"
 
 
-class Shape(Protocol):
+class FieldShape(Protocol):
     """`kind` is OBJECT (owned field by field), KEYED (a list, item by item), SET (value by value) or LEAF."""
 
     @property
     def kind(self) -> str: ...
     @property
     def keys(self) -> tuple[str, ...]: ...
-    def field(self, name: str) -> Shape: ...
-    def item(self) -> Shape: ...
+    def field(self, name: str) -> FieldShape: ...
+    def item(self) -> FieldShape: ...
     def declares(self, name: str) -> bool: ...
     def default(self, key: str) -> Any: ...
 
@@ -43,13 +43,13 @@ class BuiltinShape(msgspec.Struct, frozen=True):
         whole = self.type == "any" or self.type.startswith("{}") or bool(builtin_types.fields(self.type))
         return OBJECT if whole else LEAF
 
-    def field(self, name: str) -> Shape:
+    def field(self, name: str) -> FieldShape:
         if self.type.startswith("{}"):
             return BuiltinShape(self.type[2:])
         found = builtin_types.fields(self.type).get(name)
         return _of_field(found) if found is not None else BuiltinShape("any")
 
-    def item(self) -> Shape:
+    def item(self) -> FieldShape:
         return BuiltinShape(self.type[2:])
 
     def declares(self, name: str) -> bool:
@@ -60,7 +60,7 @@ class BuiltinShape(msgspec.Struct, frozen=True):
         return None if found is None or found.default is builtin_types.MISSING else found.default
 
 
-def _of_field(field: Field) -> Shape:
+def _of_field(field: Field) -> FieldShape:
     return BuiltinShape(field.type, field.owned, field.keys)
 
 
@@ -81,13 +81,13 @@ class CustomShape(msgspec.Struct, frozen=True):
     def keys(self) -> tuple[str, ...]:
         return tuple(self.schema.get("x-kubernetes-list-map-keys", ()))
 
-    def field(self, name: str) -> Shape:
+    def field(self, name: str) -> FieldShape:
         if self.top and name == "metadata":
             return BuiltinShape(_METADATA)
         found = (self.schema.get("properties") or {}).get(name, self.schema.get("additionalProperties"))
         return CustomShape(found) if isinstance(found, dict) else BuiltinShape("any")
 
-    def item(self) -> Shape:
+    def item(self) -> FieldShape:
         found = self.schema.get("items")
         return CustomShape(found) if isinstance(found, dict) else BuiltinShape("any")
 
