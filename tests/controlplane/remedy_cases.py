@@ -203,7 +203,7 @@ CASES = [
     pytest.param(
         Case(
             "insufficient",
-            ("free-room", "lower-request", "add-nodes", "raise-priority"),
+            ("scale-down", "lower-request", "add-nodes", "raise-priority", "free-room"),
             owned("Deployment", cpu="3"),
             objects=(owned("Deployment", "others", X, 2, cpu="3"),),
         ),
@@ -216,7 +216,7 @@ CASES = [
     pytest.param(
         Case(
             "insufficient",
-            ("raise-priority", "lower-request", "add-nodes", "free-room"),
+            ("free-room+change-budget", "raise-priority", "lower-request", "add-nodes", "free-room"),
             a_pod(cpu="3"),
             objects=(a_budget(2),),
             first=two(),
@@ -352,12 +352,25 @@ CASES = [
     pytest.param(
         Case(
             "spread-skew",
-            ("raise-max-skew", "tolerate", "schedule-anyway"),
+            ("raise-max-skew", "tolerate", "honor-taints", "schedule-anyway"),
             a_pod(labels=SUBJECT | X, topologySpreadConstraints=spreading(ZONE)),
             ONE_TAINTED,
             first=(a_pod("a", X),),
         ),
         id="too uneven",
+    ),
+    pytest.param(
+        Case(
+            "spread-skew",
+            ("honor-node-affinity", "selector-value", "drop-requirement", "raise-max-skew"),
+            a_pod(
+                labels=SUBJECT | X,
+                nodeSelector={HOST: "$0"},
+                topologySpreadConstraints=[spreading(ZONE)[0] | {"nodeAffinityPolicy": "Ignore"}],
+            ),
+            first=(a_pod("a", X, nodeSelector={HOST: "$0"}),),
+        ),
+        id="too uneven, because of nodes that the pod cannot use",
     ),
     pytest.param(
         Case(

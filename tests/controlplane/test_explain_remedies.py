@@ -18,7 +18,6 @@ from typing import Any
 import pytest
 import yaml
 
-from stowplan.apps.explain import output
 from tests.controlplane import remedy_cases, remedy_volume_cases
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.process import Program, until
@@ -68,7 +67,7 @@ def reader(plane: ControlPlane) -> Path:
 
 
 @pytest.mark.usefixtures("kube_scheduler")
-@pytest.mark.parametrize(("case", "code"), each_remedy())
+@pytest.mark.parametrize(("case", "code"), list(each_remedy()))
 def test_the_printed_command_helps(
     plane: ControlPlane, reader: Path, configuration: Path, tmp_path: Path, case: Case, code: str
 ) -> None:
@@ -81,7 +80,7 @@ def test_the_printed_command_helps(
         remedy = next((each for each in found["remedies"] if each["code"] == code), None)
         assert remedy is not None, json.dumps(found["remedies"], indent=1)
         before = pod.with_nodes()
-        apply(pod, remedy, shown if found["remedies"].index(remedy) < output.MAX_REMEDIES else None)
+        apply(pod, remedy, shown)
         until("kube-scheduler schedules it", lambda: pod.is_scheduled(before), 90, pod.told)
 
 
@@ -94,12 +93,12 @@ def options(case: Case, configuration: Path, folder: Path) -> list[str]:
     return found
 
 
-def apply(pod: WaitingPod, remedy: Any, shown: str | None) -> None:
+def apply(pod: WaitingPod, remedy: Any, shown: str) -> None:
     """Type the commands, which are in what is shown to people; nodes, which have no command, are added."""
     added = [change for change in remedy["changes"] if change["type"] == "addNodes"]
     assert remedy["commands"] or added, remedy
     for command in remedy["commands"]:
-        assert shown is None or command in shown
+        assert command in shown
         typed(pod.plane, command)
     for change in added:
         pod.add_nodes(change)

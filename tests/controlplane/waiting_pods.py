@@ -152,7 +152,7 @@ def _let_go(plane: ControlPlane, namespace: str) -> None:
 def explained(kubeconfig: Path, *arguments: str) -> tuple[Any, str]:
     """What explain says of a pod that waits, for programs and for people. In this process: the imports take longest."""
     told = []
-    for more in (("-o", "json"), ()):
+    for more in (("-o", "json"), ("--all-remedies",)):
         environment = {"KUBECONFIG": str(kubeconfig), "COLUMNS": "80"}
         done = CliRunner().invoke(cli.main, ["explain", *arguments, *more], env=environment)
         assert done.exit_code == 1, f"{done.output}\n{done.exception!r}"

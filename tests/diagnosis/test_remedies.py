@@ -217,6 +217,28 @@ def test_a_missing_claim_is_replaced_by_a_like_one_or_created() -> None:
     assert texts(diagnosis, "create-claim") == [("create the claim default/dta, of class fast", "a")]
 
 
+def test_another_claim_instead_of_one_that_exists_comes_after_changes_of_the_cluster() -> None:
+    """It has other data."""
+
+    def bound(name: str, *, reachable: bool) -> list[Object]:
+        terms = [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["z9"]}]}]
+        affinity = {} if reachable else {"nodeAffinity": {"required": {"nodeSelectorTerms": terms}}}
+        claim = {"storageClassName": "", "accessModes": ["ReadWriteOnce"], "volumeName": name}
+        volume = {"accessModes": ["ReadWriteOnce"], "claimRef": {"name": name, "namespace": "default"}, **affinity}
+        done = {"pv.kubernetes.io/bind-completed": "yes"}
+        metadata = {"name": name, "namespace": "default", "annotations": done}
+        return [
+            an_object("PersistentVolume", metadata={"name": name}, spec=volume, status={"phase": "Bound"}),
+            an_object("PersistentVolumeClaim", metadata=metadata, spec=claim, status={"phase": "Bound"}),
+        ]
+
+    pod = a_pod(volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}])
+    state = a_state(nodes=["a"], others=[*bound("data", reachable=False), *bound("other", reachable=True)])
+    codes = [(each.code, each.also) for each in found(pod, state).remedies]
+    where = "the new node must have zone=z9, where the pod's volume can be used"
+    assert codes == [("add-nodes", (where,)), ("use-claim", ("the pod would find other data",))]
+
+
 @pytest.mark.parametrize(
     ("known", "text", "ranked_as"),
     [

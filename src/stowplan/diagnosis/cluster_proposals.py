@@ -7,13 +7,13 @@ from typing import Any
 
 import msgspec
 
-from stowplan.diagnosis.edits import Edit, Scale
+from stowplan.diagnosis.edits import Edit
 from stowplan.diagnosis.patches import pointer
 from stowplan.diagnosis.proposals import Proposal, proposal
 from stowplan.diagnosis.rehearsing import Rehearsing
 from stowplan.diagnosis.rejections import rejections
-from stowplan.diagnosis.remedies.more_nodes import new_node
-from stowplan.diagnosis.remedy import AddNodes, DeleteObject, Operation, PatchObject
+from stowplan.diagnosis.remedies import more_nodes
+from stowplan.diagnosis.remedy import DeleteObject, Operation, PatchObject
 from stowplan.objects.errors import PluginError
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
@@ -78,11 +78,11 @@ class ClusterProposals:
 
     def _more_nodes(self) -> Iterator[Proposal]:
         most = min(2 * self._needed + 2, MOST_NODES)
-        documents = {name: new_node(_document(node)) for name, node in self._templates.items()}
+        documents = {name: more_nodes.new_node(_document(node)) for name, node in self._templates.items()}
         for name, node in self._kinds().items():
-            documents.setdefault(name, new_node(_document(node)))
+            documents.setdefault(name, more_nodes.new_node(_document(node)))
         for name, document in list(documents.items())[: MOST_TEMPLATES + len(self._templates)]:
-            yield proposal(_adding(most, name, document))
+            yield proposal(more_nodes.adding(most, name, document))
 
     def _kinds(self) -> dict[str, Node]:
         """One node of each pool, zone and size, those of which there are most first."""
@@ -166,12 +166,6 @@ class ClusterProposals:
 def _deleting(keys: tuple[Any, ...]) -> Edit:
     shown = ", ".join(keys[:3]) + (f" and {len(keys) - 3} more" if len(keys) > 3 else "")
     return Edit(FREE_ROOM, f"delete {shown}", tuple(DeleteObject("Pod", key) for key in keys), len(keys))
-
-
-def _adding(number: int, name: str, document: dict[str, Any]) -> Edit:
-    text = f"add a node like {name}" if number == 1 else f"add {number} nodes like {name}"
-    scale = Scale(number, 0, -1, lambda amount: _adding(amount, name, document))
-    return Edit("add-nodes", text, (AddNodes(number, name, document),), number, scale)
 
 
 def _document(node: Node) -> dict[str, Any]:

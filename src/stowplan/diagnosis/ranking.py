@@ -10,6 +10,7 @@ from stowplan.diagnosis.remedy import Remedy
 # Remedies of one row come before those of the next; in a row, fewer changes first, then in this order, then the
 # smaller change. A name is a code, and behind it what makes a change of this kind a worse one, if that counts.
 BY_HALF, TO_FILL_IN = "lower-request by more than half", "create-class to be filled in"
+OTHER_DATA = "use-claim with other data"
 PROTECTED, SIBLING = "free-room against a budget", "free-room of siblings"
 ROWS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
@@ -46,8 +47,9 @@ ROWS: tuple[tuple[str, tuple[str, ...]], ...] = (
         ),
     ),
     ("the cluster changes, nothing is evicted, but the reader has to find out a value", (TO_FILL_IN,)),
+    ("the pod alone changes, but finds other data", (OTHER_DATA,)),
     ("the pod alone changes, pods are evicted", ("raise-priority", "allow-preemption")),
-    ("the cluster changes, pods are deleted", ("scale-down", "free-room", "delete-nominated")),
+    ("the cluster changes, pods are deleted", ("scale-down", "free-room")),
     ("a PodDisruptionBudget changes, then pods are deleted", ("change-budget",)),
     ("pods are deleted although a PodDisruptionBudget protects them: a deletion does not ask it", (PROTECTED,)),
     ("pods of the pod's own owner are deleted: that only moves the problem", (SIBLING,)),

@@ -48,6 +48,10 @@ class AddNodes:
     like: str  # the name of the node or of the template
     document: Mapping[str, Any]
 
+    @property
+    def text(self) -> str:
+        return f"add a node like {self.like}" if self.number == 1 else f"add {self.number} nodes like {self.like}"
+
 
 ObjectChange: TypeAlias = PatchObject | CreateObject | DeleteObject | AddNodes
 

@@ -141,7 +141,7 @@ def _with_more_nodes(
             enough, known[middle] = middle, between
         else:
             few = middle
-    text = remedy.text.replace(_text(added.number, added.like), _text(enough, added.like))
+    text = remedy.text.replace(added.text, replace(added, number=enough).text)
     return replace(remedy, text=text, changes=_adding(remedy, added, enough)), known[enough]
 
 
@@ -170,7 +170,3 @@ def _with_lower_request(trying: ReplicaTrying, remedy: Remedy, found: TriedRepli
 
 def _adding(remedy: Remedy, added: AddNodes, number: int) -> tuple[ObjectChange, ...]:
     return tuple(replace(each, number=number) if each == added else each for each in remedy.changes)
-
-
-def _text(number: int, like: str) -> str:
-    return f"add a node like {like}" if number == 1 else f"add {number} nodes like {like}"

@@ -31,7 +31,7 @@ def alternatives(pod: Pod, state: ClusterState) -> Iterator[Edits]:
             continue
         claim = claims.get(key)
         if volume.persistent_volume_claim is not None:
-            yield from _others(pod, at, key, state)
+            yield from _others(pod, at, key, state, is_missing=claim is None)
         if claim is None:
             yield from _created(pod, volume, key, state)
         elif claim.storage_class and state.store.get(StorageClass, claim.storage_class) is None:
@@ -40,8 +40,8 @@ def alternatives(pod: Pod, state: ClusterState) -> Iterator[Edits]:
             yield (_volume(claim),)
 
 
-def _others(pod: Pod, at: int, key: str, state: ClusterState) -> Iterator[Edits]:
-    """Yield claims of the namespace instead, the nearest spelling first."""
+def _others(pod: Pod, at: int, key: str, state: ClusterState, *, is_missing: bool) -> Iterator[Edits]:
+    """Yield claims of the namespace instead, the nearest spelling first. A claim that exists has data of its own."""
     name = key.rpartition("/")[2]
     found = [
         each.name
@@ -53,7 +53,12 @@ def _others(pod: Pod, at: int, key: str, state: ClusterState) -> Iterator[Edits]
     for other in islice(found, MOST_CLAIMS):
         far = 1.0 - SequenceMatcher(None, name, other).ratio()
         patch = PatchObject("Pod", pod.key, (Operation("replace", path, other),))
-        yield (Edit(USE_CLAIM, f"use the claim {other} instead of {name}", (patch,), size=far),)
+        text = f"use the claim {other} instead of {name}"
+        if is_missing:
+            yield (Edit(USE_CLAIM, text, (patch,), size=far),)
+        else:
+            also = "the pod would find other data"
+            yield (Edit(USE_CLAIM, text, (patch,), size=far, ranked_as=ranking.OTHER_DATA, also=also),)
 
 
 def _created(pod: Pod, volume: Volume, key: str, state: ClusterState) -> Iterator[Edits]:

@@ -38,34 +38,40 @@ def proposals(case: Case, templates: Mapping[str, Node], pool_label: str) -> Ite
     documents: dict[str, dict[str, Any]] = {
         name: new_node(msgspec.json.decode(msgspec.json.encode(node, enc_hook=str))) for name, node in templates.items()
     }
-    documents |= dict(_existing(case, pool_label, frozenset()) or _existing(case, pool_label, _VOLUMES))
+    suited, also = _existing(case, pool_label, {}), ""
+    if not suited:
+        labels = _volume_labels(case)
+        also = f"the new node must have {', '.join(map('='.join, labels.items()))}, where the pod's volume can be used"
+        suited = _existing(case, pool_label, labels) if labels else []
+    known = {name: (document, "") for name, document in documents.items()}
+    known |= {name: (document, also) for name, document in suited}
     for number in range(1, MOST_NODES + 1):
-        for name, document in documents.items():
-            yield (_adding(number, name, document),)
+        for name, (document, more) in known.items():
+            yield (adding(number, name, document, more),)
 
 
-def _adding(number: int, name: str, document: dict[str, Any]) -> Edit:
-    text = f"add a node like {name}" if number == 1 else f"add {number} nodes like {name}"
-    scale = Scale(number, 0, -1, lambda amount: _adding(amount, name, document))
-    return Edit(ADD_NODES, text, (AddNodes(number, name, document),), size=float(number), scale=scale)
+def adding(number: int, name: str, document: dict[str, Any], also: str = "") -> Edit:
+    """Return the edit that adds so many nodes."""
+    added = AddNodes(number, name, document)
+    scale = Scale(number, 0, -1, lambda amount: adding(amount, name, document, also))
+    return Edit(ADD_NODES, added.text, (added,), size=float(number), scale=scale, also=also)
 
 
-def _existing(case: Case, pool_label: str, ignored: frozenset[str]) -> list[tuple[str, dict[str, Any]]]:
+def _existing(case: Case, pool_label: str, labels: Mapping[str, str]) -> list[tuple[str, dict[str, Any]]]:
     """Return nodes that could host the pod if they were empty, one of each pool, size and zone.
 
-    ignored   plugins that reject them nevertheless: nodes like these, but in the domain of the pod's volumes
+    labels   those of the domain of the pod's volumes: then nodes count that could host it there
     """
     nodes = case.nodes
     suited: Bools = np.ones(len(nodes), np.bool_)
     for name, rejected in case.rejected.items():
-        if name in _BY_NATURE and name not in ignored:
+        if name in _BY_NATURE and not (labels and name in _VOLUMES):
             suited &= ~rejected | (nodes.unschedulable if name == "TaintToleration" else False)
     for enabled in case.profile.needs_free_filters:
         for resource, amount in enabled.plugin.needs_free(case.pod):
             suited &= nodes.allocatable[resource] >= amount
     rows = np.flatnonzero(suited)
-    labels = _volume_labels(case) if ignored else {}
-    if not len(rows) or (ignored and not labels):
+    if not len(rows):
         return []
     pools = nodes.label(pool_label)
     kinds = combined(
