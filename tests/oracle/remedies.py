@@ -74,19 +74,23 @@ class Verdicts:
     remedies: int = 0
     sound: int = 0
     minimal: int = 0
-    unjudged: int = 0
+    unjudged: int = 0  # of the remedies: the configuration leaves out a step, so that no answer is right
     codes: Counter[str] = field(default_factory=Counter)
     problems: list[str] = field(default_factory=list)
     without: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # why a record is not supported
+
+    @property
+    def judged(self) -> int:
+        return self.remedies - self.unjudged
 
     def __str__(self) -> str:
         codes = "".join(f"\n  {number:5} {code}" for code, number in sorted(self.codes.items()))
         return (
             f"{self.pods} pods without a node, {self.unsupported} of them not supported (resource claims, say)\n"
             f"{self.helped} got a remedy, {self.remedies} remedies in all:{codes}\n"
-            f"{self.sound} of {self.remedies} remedies are sound, {self.minimal} are minimal"
-            + (f"; {self.unjudged} answers ended in an error of the configuration" if self.unjudged else "")
+            f"{self.sound} of {self.judged} remedies are sound, {self.minimal} are minimal"
+            + (f"; {self.unjudged} more were not judged: kube-scheduler ends in an error" if self.unjudged else "")
         )
 
 
@@ -95,6 +99,7 @@ def judge(scenarios: Sequence[Scenario], decide: Decide) -> Verdicts:
     verdicts = Verdicts()
     pending = [each for each in scenarios if not each["expect"].get("best") and "error" not in each["expect"]]
     checks: list[tuple[str, bool, Check]] = []
+    wrong, unjudged = {True: set[str](), False: set[str]()}, set[str]()
     for scenario in pending:
         verdicts.pods += 1
         try:
@@ -120,18 +125,19 @@ def judge(scenarios: Sequence[Scenario], decide: Decide) -> Verdicts:
                 checks += [(name, False, check) for check in smaller_checks(scenario, remedy)]
             except (KeyError, IndexError) as error:
                 verdicts.problems.append(f"{name}: its changes do not apply: {error!r}")
-    wrong = {True: set[str](), False: set[str]()}
+                wrong[True].add(name)
     answers = decide([check.scenario for _, _, check in checks])
     for (name, is_sound, check), answer in zip(checks, answers, strict=True):
         if is_unprepared(str(answer.get("error", ""))):
-            verdicts.unjudged += 1
+            unjudged.add(name)
             continue
         problem = problem_of(check, answer, is_sound)
         if problem:
             wrong[is_sound].add(name)
             verdicts.problems.append(f"{name}: {problem}")
-    verdicts.sound = verdicts.remedies - len(wrong[True])
-    verdicts.minimal = verdicts.remedies - len(wrong[False])
+    verdicts.unjudged = len(unjudged)
+    verdicts.sound = verdicts.judged - len(wrong[True] - unjudged)
+    verdicts.minimal = verdicts.judged - len(wrong[False] - unjudged)
     return verdicts
 
 
