@@ -112,6 +112,11 @@ class Programs(threading.Thread):
                 return name
         return ""
 
+    def memories(self) -> str:
+        """The memory that each process was last seen with: what to look at when one grows."""
+        last = ((name, life.samples[-1][1]) for name, life in list(self._running.items()) if life.samples)
+        return ", ".join(f"{name} {size / 1e6:.0f} MB" for name, size in last)
+
     def kill(self, name: str) -> None:
         """As a crash would, and started again."""
         with self._lock:

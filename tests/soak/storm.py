@@ -75,7 +75,7 @@ def _storm(
         there, bound = watch.counts()
         tell(
             f"{elapsed / 60:5.1f} min: {load.created} created, {there} there, {bound} bound, "
-            f"{placements.decided} placements, {faults.now or 'no fault'}"
+            f"{placements.decided} placements, {faults.now or 'no fault'}; {programs.memories()}"
         )
     faults.end()
     load.stop_creating()
