@@ -6,7 +6,8 @@ Takes files in the form of the golden records, and looks at the pods that got no
 record's documents, and the recorder decides: the pod must be feasible on the node that the remedy names (or, where the
 remedy evicts by priority, the node with exactly these victims must be a candidate). Then every change is made smaller
 by one step, and no node may be feasible. Without files, scenarios are drawn. Exit code 1 if a remedy is not sound or
-not minimal. Without Go to build the recorder, nothing is judged: it says so and ends with 0.
+not minimal, 2 if a file cannot be read. Without Go to build the recorder, nothing is judged: it says so and ends with 0, or
+with 2 if there were files to judge.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,22 +30,19 @@ from stowplan.columns.state import ClusterState
 from stowplan.diagnosis import patches
 from stowplan.diagnosis.remedies.scale_down import NUMBER_OF
 from stowplan.diagnosis.remedy import (
-    AddNodes,
-    CreateObject,
     DeleteObject,
     ObjectChange,
-    Operation,
     PatchObject,
     Remedy,
 )
 from stowplan.diagnosis.search import diagnose
 from stowplan.framework.profile import Profile
-from stowplan.objects import kinds, quantity, selectors
+from stowplan.objects import kinds
 from stowplan.objects.errors import StowplanError
 from stowplan.objects.pods import Pod
-from stowplan.objects.workloads import PodDisruptionBudget
 from stowplan.plugins.nodes.default import dynamic_resources
 from tests.oracle.__main__ import CATEGORIES, build
+from tests.oracle.smaller_remedies import LIST_OF, smaller
 
 Scenario = dict[str, Any]
 Expect = dict[str, Any]
@@ -53,7 +51,6 @@ Decide = Callable[[Sequence[Scenario]], list[Expect]]
 BATCH = 400
 # A configuration can leave out the step that prepares a plugin's filter or score: then no answer is right.
 STEPS = ("Filter ", "PreScore ", "Score ")
-LIST_OF = {kind: name for name, kind in node_records.LISTS.items()}
 
 
 @dataclass
@@ -119,13 +116,14 @@ def judge(scenarios: Sequence[Scenario], decide: Decide) -> Verdicts:
         for number, remedy in enumerate(remedies):
             verdicts.codes[remedy.code] += 1
             verdicts.remedies += 1
-            name = f"{scenario['id']}#{number} {remedy.code}: {remedy.text}"
+            name = f"{scenario['id']} ({verdicts.pods})#{number} {remedy.code}: {remedy.text}"
             try:
                 checks.append((name, True, sound_check(scenario, remedy)))
                 checks += [(name, False, check) for check in smaller_checks(scenario, remedy)]
-            except (KeyError, IndexError) as error:
+            except (LookupError, ValueError, TypeError, StowplanError) as error:
                 verdicts.problems.append(f"{name}: its changes do not apply: {error!r}")
                 wrong[True].add(name)
+                wrong[False].add(name)
     answers = decide([check.scenario for _, _, check in checks])
     for (name, is_sound, check), answer in zip(checks, answers, strict=True):
         if is_unprepared(str(answer.get("error", ""))):
@@ -234,121 +232,21 @@ def _taken_away(remedy: Remedy) -> list[DeleteObject]:
 
 
 def smaller_checks(scenario: Scenario, remedy: Remedy) -> Iterator[Check]:
-    documents = documents_of(scenario)
-    gone = _taken_away(remedy)
-    if gone:  # with one replica more the last of them stays; the others of the remedy's changes are its means
+    documents, gone = documents_of(scenario), _taken_away(remedy)
+    means = [each for each in remedy.changes if gone and _is_means(each)]
+    others = [each for each in remedy.changes if each not in means]
+    if gone:  # with one replica more the last of them stays
         yield Check(changed(scenario, [*remedy.changes, *gone[:-1]], "smaller"), "with one replica more", None)
-        return
-    for what, changes in smaller(remedy.changes, documents):
-        yield Check(changed(scenario, changes, "smaller"), f"with {what}", None, _victims(remedy))
+    for what, changes in smaller(others, documents):
+        after = [*means, *changes, *gone]
+        yield Check(changed(scenario, after, "smaller"), f"with {what}", None, _victims(remedy))
 
 
-def smaller(
-    changes: Sequence[ObjectChange], documents: dict[tuple[str, str], Any]
-) -> Iterator[tuple[str, list[ObjectChange]]]:
-    """Yield the changes with one of them made smaller by one step, in every way."""
-    for place, change in enumerate(changes):
-        before, after = list(changes[:place]), list(changes[place + 1 :])
-        match change:
-            case PatchObject("PodDisruptionBudget", key):
-                yield from _with_budget(key, documents["PodDisruptionBudget", key], changes, documents)
-            case PatchObject(kind, key, operations):
-                document = documents[kind, key]
-                for what, fewer in smaller_patches(operations, document):
-                    patch = PatchObject(kind, key, patches.completed(fewer, document))
-                    yield f"{what} of {kind} {key}", [*before, patch, *after]
-            case AddNodes() if change.number > 1:
-                yield "one node less", [*before, replace(change, number=change.number - 1), *after]
-            case AddNodes():
-                yield "no node added", [*before, *after]
-            case CreateObject(document):
-                if str(document["kind"]) in LIST_OF:
-                    yield f"no {document['kind']} created", [*before, *after]
-            case DeleteObject(_, key):
-                yield f"{key} not deleted", [*before, *after]
-
-
-def _with_budget(
-    key: str, budget: dict[str, Any], changes: Sequence[ObjectChange], documents: dict[tuple[str, str], Any]
-) -> Iterator[tuple[str, list[ObjectChange]]]:
-    """Yield the changes if a budget allows one eviction less: one of the pods that it selects stays."""
-    selector = kinds.convert(PodDisruptionBudget, budget).spec.selector
-    namespace = key.partition("/")[0]
-    for change in changes:
-        if isinstance(change, DeleteObject) and change.key.partition("/")[0] == namespace:
-            labels = documents["Pod", change.key]["metadata"].get("labels") or {}
-            if selectors.matches(selectors.compile_selector(selector), labels):
-                yield f"{change.key} kept by {key}", [each for each in changes if each is not change]
-
-
-def smaller_patches(operations: Sequence[Operation], document: dict[str, Any]) -> Iterator[tuple[str, list[Operation]]]:
-    for place, operation in enumerate(operations):
-        others = [*operations[:place], *operations[place + 1 :]]
-        if follows(operation, operations):
-            continue
-        path = patches.segments(operation.path)
-        if "requests" in path and operation.op == "replace":
-            yield smaller_request(operation, operations, document)
-        elif path[-1] in ("maxSkew", "priority"):
-            step = replace(operation, value=operation.value - 1)
-            was = value_at(document, path)
-            fewer = (
-                others
-                if was is not None and step.value <= was
-                else [*operations[:place], step, *operations[place + 1 :]]
-            )
-            yield f"{path[-1]} {step.value}", fewer
-        elif operation.op == "add" and isinstance(operation.value, list) and len(operation.value) > 1:
-            for at in range(len(operation.value)):
-                left = replace(operation, value=[*operation.value[:at], *operation.value[at + 1 :]])
-                yield f"one less in {operation.path}", [*operations[:place], left, *operations[place + 1 :]]
-        elif operation.op == "add" and isinstance(operation.value, dict) and path[-1] == "labels":
-            for key in operation.value:
-                labels = {name: value for name, value in operation.value.items() if name != key}
-                yield (
-                    f"no label {key}",
-                    [*operations[:place], replace(operation, value=labels), *operations[place + 1 :]],
-                )
-        else:
-            yield f"no change of {operation.path}", others
-
-
-def follows(operation: Operation, operations: Sequence[Operation]) -> bool:
-    """True for what must be changed along with something else, so that an API server accepts the object."""
-    path = patches.segments(operation.path)
-    if path[-1] in ("containerPort", "priorityClassName") or "limits" in path:
-        return True
-    pod_level = f"/spec/resources/requests/{patches.pointer(path[-1])[1:]}"
-    return "requests" in path and operation.path != pod_level and any(each.path == pod_level for each in operations)
-
-
-def smaller_request(
-    operation: Operation, operations: Sequence[Operation], document: dict[str, Any]
-) -> tuple[str, list[Operation]]:
-    """Return the operations with one request lowered by a step less; its limit goes along."""
-    path = patches.segments(operation.path)
-    resource = path[-1]
-    if resource == "cpu":
-        value = f"{quantity.milli(operation.value) + 1}m"
-    elif resource == "memory":
-        value = str(quantity.value(operation.value) + 1024)
-    elif resource.startswith("hugepages-"):
-        value = str(quantity.value(operation.value) + quantity.value(resource.removeprefix("hugepages-")))
-    else:
-        value = str(quantity.value(operation.value) + 1)
-    was = value_at(document, path)
-    if quantity.nanos(value) > quantity.nanos(str(was)):
-        value = str(was)
-    limit = patches.pointer(*("limits" if part == "requests" else part for part in path))
-    return f"{resource} {value}", [
-        replace(each, value=value) if each.path in (operation.path, limit) else each for each in operations
-    ]
-
-
-def value_at(document: Any, path: Sequence[str]) -> Any:
-    for part in path:
-        document = document[int(part)] if isinstance(document, list) else (document or {}).get(part)
-    return document
+def _is_means(change: ObjectChange) -> bool:
+    """True for the number of a workload's pods, and for annotations that say which of them go."""
+    if not isinstance(change, PatchObject):
+        return False
+    return change.kind in NUMBER_OF or all("annotations" in each.path for each in change.operations)
 
 
 # -- who decides
@@ -395,10 +293,14 @@ def main() -> int:
     recorder = build()
     if recorder is None:
         sys.stderr.write("SKIPPED: no Go on this machine, so the recorder cannot be built; nothing was judged\n")
-        return 0
+        return 2 if options.files else 0
     decide = recorded(recorder)
     if options.files:
-        scenarios = [scenario for file in options.files for _, scenario in command.read(file)]
+        try:
+            scenarios = [scenario for file in options.files for _, scenario in command.read(file)]
+        except StowplanError as error:
+            sys.stderr.write(f"{error}\n")
+            return 2
         unknown = [scenario for scenario in scenarios if "expect" not in scenario]
         for scenario, answer in zip(unknown, decide(unknown), strict=True):
             scenario["expect"] = answer
