@@ -5,9 +5,10 @@
 Takes files in the form of the golden records, and looks at the pods that got no node. Each remedy is applied to the
 record's documents, and the recorder decides: the pod must be feasible on the node that the remedy names (or, where the
 remedy evicts by priority, the node with exactly these victims must be a candidate). Then every change is made smaller
-by one step, and no node may be feasible. Without files, scenarios are drawn. Exit code 1 if a remedy is not sound or
-not minimal, 2 if a file cannot be read. Without Go to build the recorder, nothing is judged: it says so and ends with 0, or
-with 2 if there were files to judge.
+by one step, and no node may be feasible. Without files, scenarios are drawn.
+
+Exit code 1 if a remedy is not sound or not minimal, 2 if a file cannot be read. Without Go to build the recorder
+nothing is judged: it says so and ends with 0, or with 2 if there were files to judge.
 """
 
 from __future__ import annotations
