@@ -99,10 +99,12 @@ class WaitingPod:
         return {each["metadata"]["uid"] for each in self.subjects() if each["spec"].get("nodeName")}
 
     def add_nodes(self, change: Any) -> None:
-        """Do what a provider does: make nodes like those that the remedy shows."""
+        """Do what a provider and a kubelet do: make nodes like those that the remedy shows, and their CSINodes."""
         there = {each["metadata"]["name"] for each in self.plane.api().must("GET", "/api/v1/nodes")["items"]}
         for node in patches.added_nodes(AddNodes(change["number"], change["like"], change["object"]), there):
             self.plane.api().must("POST", "/api/v1/nodes", node)
+            volumes = {"metadata": {"name": node["metadata"]["name"]}, "spec": {"drivers": []}}
+            self.plane.api().must("POST", "/apis/storage.k8s.io/v1/csinodes", volumes)
 
     def _provide_volumes(self) -> None:
         """Do what a driver does: make the volume of a claim for which the scheduler has chosen a node."""

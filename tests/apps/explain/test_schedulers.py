@@ -23,8 +23,10 @@ def lease(name: str, holder: str, renewed: float) -> dict[str, Any]:
     return {"metadata": {"name": name, "namespace": "kube-system"}, "spec": spec}
 
 
-def told(name: str, reason: str = "Unschedulable") -> Pod:
+def told(name: str, reason: str = "Unschedulable", age: float = 0.0) -> Pod:
     pod = a_pod("told", schedulerName=name)
+    created = datetime.fromtimestamp(NOW - age, UTC)
+    pod = msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, creation_timestamp=created))
     condition = PodCondition("PodScheduled", "False", reason)
     return msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, conditions=(condition,)))
 
@@ -58,6 +60,22 @@ def told(name: str, reason: str = "Unschedulable") -> Pod:
         pytest.param("foo", [lease("foo", "host_1", 3)], [], SERVES, "foo", id="a lease of that name"),
         pytest.param("foo", [], [a_pod("x", node="n", schedulerName="foo")], UNKNOWN, "", id="it bound a pod"),
         pytest.param("foo", [], [told("foo")], UNKNOWN, "", id="it refused a pod"),
+        pytest.param(
+            "stowplan",
+            [lease("stowplan", "stowplan:h", 99)],
+            [told("stowplan", age=90)],
+            STOPPED,
+            "Stowplan",
+            id="it refused a pod before its lease ran out",
+        ),
+        pytest.param(
+            "stowplan",
+            [lease("stowplan", "stowplan:h", 99)],
+            [told("stowplan", age=80)],
+            UNKNOWN,
+            "",
+            id="somebody refused a pod that came after its lease ran out",
+        ),
         pytest.param("foo", [], [told("foo", "SchedulingGated")], NOBODY, "", id="gates are no sign of it"),
     ],
 )

@@ -7,12 +7,13 @@
     the name itself        serves it               stopped                nobody, unless a pod shows its work
 
 A pod shows the work of its scheduler if it has a node, or the condition that a scheduler writes (PodScheduled=False). A
-mirror pod of a kubelet shows nothing. For the profiles that are known here, and without the right to read leases,
+mirror pod of a kubelet shows nothing. If it was created after a lease ran out, somebody without that lease works. For the profiles that are known here, and without the right to read leases,
 nothing is claimed.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -42,6 +43,7 @@ class Serving:
     by: str = ""
     holder: str = ""
     renewed: float | None = None  # seconds before now
+    lasts: float = 15.0  # seconds that its lease lasts
 
     @property
     def absent(self) -> bool:
@@ -72,7 +74,10 @@ class Schedulers:
     ) -> None:
         self._readable = leases is not None
         self._leases = {each.get("metadata", {}).get("name", ""): each.get("spec") or {} for each in leases or ()}
-        self._seen = {pod.scheduler_name for pod in pods if _shows_work(pod)}
+        self._seen: dict[str, float] = {}  # when the youngest pod that shows its work was created, by scheduler name
+        for pod in filter(_shows_work, pods):
+            created = moment(pod.metadata.creation_timestamp) or 0.0
+            self._seen[pod.scheduler_name] = max(self._seen.get(pod.scheduler_name, 0.0), created)
         self._configured, self._own, self._now = configured, own_lease, now
 
     def of(self, name: str) -> Serving:
@@ -82,11 +87,16 @@ class Schedulers:
             if found is not None and found.state == SERVES:
                 return found
             stopped = stopped or found
-        if stopped is not None:
+        if stopped is not None and not self._works_since(stopped):
             return stopped
         if name in self._seen or name == DEFAULT or (name in self._configured and not self._readable):
             return Serving(name, UNKNOWN)
         return Serving(name, NOBODY)
+
+    def _works_since(self, stopped: Serving) -> bool:
+        """True if a pod that came after the lease ran out shows that somebody serves the name."""
+        last = -math.inf if stopped.renewed is None else self._now - stopped.renewed + stopped.lasts
+        return self._seen.get(stopped.name, -math.inf) > last
 
     def _candidates(self, name: str) -> list[str]:
         own = [self._own] if name in self._configured else []
@@ -106,8 +116,9 @@ class Schedulers:
         by = "Stowplan" if ours or lease == self._own else "kube-scheduler" if lease == KUBE_SCHEDULER else lease
         at = moment(spec.get("renewTime"))
         since = None if at is None else max(self._now - at, 0.0)
-        fresh = since is not None and since < float(spec.get("leaseDurationSeconds") or 15) and bool(holder)
-        return Serving(name, SERVES if fresh else STOPPED, by, holder, since)
+        lasts = float(spec.get("leaseDurationSeconds") or 15)
+        fresh = since is not None and since < lasts and bool(holder)
+        return Serving(name, SERVES if fresh else STOPPED, by, holder, since, lasts)
 
 
 def _shows_work(pod: Pod) -> bool:
