@@ -7,8 +7,8 @@
     the name itself        serves it               stopped                nobody, unless a pod shows its work
 
 A pod shows the work of its scheduler if it has a node, or the condition that a scheduler writes (PodScheduled=False). A
-mirror pod of a kubelet shows nothing. If it was created after a lease ran out, somebody without that lease works. For the profiles that are known here, and without the right to read leases,
-nothing is claimed.
+mirror pod of a kubelet shows nothing. If it was created after a lease ran out, somebody works without that lease.
+For the profiles that are known here, and without the right to read leases, nothing is claimed.
 """
 
 from __future__ import annotations
