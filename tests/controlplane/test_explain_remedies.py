@@ -41,6 +41,8 @@ def each_remedy() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def kube_scheduler(plane: ControlPlane) -> Iterator[Program]:
+    """It alone schedules. Leases that schedulers of other tests left behind are taken away."""
+    plane.kubectl("-n", "kube-system", "delete", "leases", "--all")
     with plane.start_kube_scheduler(SCHEDULERS) as program:
         yield program
 
