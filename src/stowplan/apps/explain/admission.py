@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from stowplan.apps.explain.plain_documents import checked
 from stowplan.apps.explain.quotas import QuotaRefusal, Quotas
 from stowplan.embedded.api.request_options import RequestOptions
 from stowplan.embedded.api.verbs import Api
@@ -108,11 +109,8 @@ class Admission:
         metadata = document.get("metadata")
         if not isinstance(metadata, dict):
             raise ConfigError("found no metadata", file=file, path=kind, remedy="write a mapping with a name")
-        if kind == "LimitRange":
-            self._limit_ranges.append(document)
-            return None
-        if kind == "ResourceQuota":
-            self._quotas.add({**document, "metadata": {"namespace": namespace, **metadata}})
+        if kind in ("LimitRange", "ResourceQuota"):
+            self._add_rules(kind, {**document, "metadata": {"namespace": namespace, **metadata}}, file)
             return None
         resource = self._api.catalogue.of_kind(str(document.get("apiVersion", "")), kind)
         if resource is None:
@@ -128,6 +126,17 @@ class Admission:
         refused: dict[str, QuotaRefusal] = {}
         objects = tuple(self._typed(file, refused if not missing else None))
         return Submission(kind, key, file, document, objects, missing, refused)
+
+    def _add_rules(self, kind: str, document: Document, file: str) -> None:
+        """Take in what the API server reads when pods are created after it."""
+        try:
+            found = checked(kind, document)
+        except ConfigError as error:
+            raise error.located(file) from None
+        if kind == "LimitRange":
+            self._limit_ranges.append(found)
+        else:
+            self._quotas.add(found)
 
     def _take_missing_class(self, document: Document) -> str:
         """Remove the name of a PriorityClass that does not exist, and return it."""
@@ -204,8 +213,8 @@ def _copies(document: Document, kind: str, replicas: int | None) -> Iterator[Doc
     spec = document.get("spec")
     if isinstance(spec, dict):
         spec = {**spec, REPLICAS[kind]: replicas} if replicas is not None and kind in REPLICAS else dict(spec)
-        if kind == "Job" and replicas is not None and "completions" in spec:
-            spec["completions"] = max(replicas, int(spec["completions"]))
+        if kind == "Job" and replicas is not None and isinstance(spec.get("completions"), int):
+            spec["completions"] = max(replicas, spec["completions"])
         if kind == "StatefulSet":
             spec["podManagementPolicy"] = "Parallel"  # all pods are asked about, not only the first
         document = {**document, "spec": spec}

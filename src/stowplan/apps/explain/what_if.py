@@ -6,6 +6,7 @@ Groups come last, each as a whole. Pods that the API server would refuse take no
 from __future__ import annotations
 
 import difflib
+import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -39,6 +40,10 @@ def read(files: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
         if file != STDIN and not Path(file).exists():
             raise ConfigError("cannot be read: no such file", file=file)
         found += documents_in(sys.stdin.buffer.read(), STDIN) if file == STDIN else documents([file])
+    for file, document in found:
+        if not isinstance(document.get("metadata", {}), dict | None):
+            problem = f"found {json.dumps(document['metadata'], default=str)[:60]}"
+            raise ConfigError(problem, file=file, path=f"{document['kind']}: metadata", remedy="write a mapping")
     kinds = [str(document.get("kind")) for _, document in found]
     if not any(kind in ASKED for kind in kinds):
         seen = ", ".join(dict.fromkeys(kinds)) or "no document"
