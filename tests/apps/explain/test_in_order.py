@@ -167,3 +167,9 @@ def test_a_pod_that_waits_is_not_evicted_for_another(tmp_path: Path) -> None:
     """The first pod has no node yet: deleting it would be no remedy, but another order."""
     _, items, _ = asked(tmp_path, [*ONE, a_pod("first", cpu="3"), a_pod("second", cpu="3")])
     assert not [each for each in items["second"]["remedies"] if "default/first" in each["evicted"]]
+
+
+def test_the_largest_request_with_which_all_pods_fit_is_proposed(tmp_path: Path) -> None:
+    found = remedies(asked(tmp_path, [*ONE, *replicas(3, "2")])[1])["lower-request"]
+    assert "from 2 to 1333m" in found["text"] and (found["helps"], found["triedFor"]) == (3, 3)
+    assert found["also"] == [], "it asks for more than half of what it asks for now"

@@ -7,6 +7,7 @@ priority classes, storage classes, nodes (for DaemonSets), claims, and the Limit
 from __future__ import annotations
 
 import copy
+import difflib
 import random
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -33,7 +34,7 @@ from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 from stowplan.objects.priority import SYSTEM
 from stowplan.objects.storage import PersistentVolumeClaim, StorageClass
-from stowplan.objects.workloads import PriorityClass
+from stowplan.objects.workloads import Namespace, PriorityClass
 
 REPLICAS = {
     "Deployment": "replicas",
@@ -50,6 +51,7 @@ _READ = {
     PersistentVolumeClaim: "persistentvolumeclaims",
 }
 _PRIORITY_CLASSES = _READ[PriorityClass]
+IN_EVERY_CLUSTER = ("default", "kube-system", "kube-public", "kube-node-lease")
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,8 @@ class Admission:
         self._api, self._now = Api(DocumentStore(), random.Random(0)), now
         self._limit_ranges = list(limit_ranges)
         self._created: list[Document] = []
+        objects = list(objects)
+        self._namespaces = {each.name for each in objects if isinstance(each, Namespace)}
         for name, value in SYSTEM.items():
             self._api.store.put(_PRIORITY_CLASSES, name, {"metadata": {"name": name}, "value": value})
         for each in objects:
@@ -116,6 +120,7 @@ class Admission:
         if resource is None:
             return _other(document, file, namespace)
         within = str(metadata.get("namespace") or namespace) if resource.namespaced else ""
+        self._check_namespace(within, kind, file)
         for given in ("resourceVersion", "uid", "creationTimestamp", "ownerReferences", "generation"):
             metadata.pop(given, None)
         missing = self._take_missing_class(document)
@@ -126,6 +131,14 @@ class Admission:
         refused: dict[str, QuotaRefusal] = {}
         objects = tuple(self._typed(file, refused if not missing else None))
         return Submission(kind, key, file, document, objects, missing, refused)
+
+    def _check_namespace(self, name: str, kind: str, file: str) -> None:
+        """Refuse objects in a namespace that does not exist, as far as namespaces can be seen."""
+        known = self._namespaces and {*self._namespaces, *IN_EVERY_CLUSTER}
+        if name and known and name not in known and self._api.store.get("namespaces", name) is None:
+            near = difflib.get_close_matches(name, known, 1)
+            remedy = f"did you mean {near[0]}?" if near else "create it, or write a Namespace before it"
+            raise ConfigError(f'namespaces "{name}" not found', file=file, path=kind, remedy=remedy)
 
     def _add_rules(self, kind: str, document: Document, file: str) -> None:
         """Take in what the API server reads when pods are created after it."""
