@@ -60,6 +60,7 @@ class Submission:
 
     missing_class   the PriorityClass without which the API server refuses its pods; they are here without it
     refused         pods that a quota refuses, by key; they are among the objects
+    quotas          what the quotas admit after this object
     """
 
     kind: str
@@ -69,6 +70,7 @@ class Submission:
     objects: tuple[Object, ...] = ()
     missing_class: str = ""
     refused: Mapping[str, QuotaRefusal] = field(default_factory=dict)
+    quotas: Quotas = field(default_factory=Quotas)
 
     @property
     def pods(self) -> list[Pod]:
@@ -130,7 +132,7 @@ class Admission:
         key = resource.key(within, stored[0]["metadata"]["name"] if stored else str(metadata.get("name", "")))
         refused: dict[str, QuotaRefusal] = {}
         objects = tuple(self._typed(file, refused if not missing else None))
-        return Submission(kind, key, file, document, objects, missing, refused)
+        return Submission(kind, key, file, document, objects, missing, refused, self._quotas)
 
     def _check_namespace(self, name: str, kind: str, file: str) -> None:
         """Refuse objects in a namespace that does not exist, as far as namespaces can be seen."""

@@ -171,5 +171,5 @@ def _event(found: Mapping[str, Any]) -> dict[str, Any]:
 
 def document_of(found: Object) -> dict[str, Any]:
     """Return a typed object as a document. Its lists have the order of the API's."""
-    document: dict[str, Any] = msgspec.to_builtins(found, enc_hook=str)
+    document: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(found, enc_hook=str))  # with lists, not tuples
     return document

@@ -15,12 +15,13 @@ from typing import Any
 
 import msgspec
 
+from stowplan.apps.explain import quota_remedies
 from stowplan.apps.explain.admission import WITH_PODS, Admission, Submission
 from stowplan.apps.explain.answers import Answer, FurtherPod
 from stowplan.apps.explain.in_order import InOrder
 from stowplan.apps.explain.kubectl_commands import Manifest
 from stowplan.apps.explain.pod_explainer import PodExplainer
-from stowplan.apps.explain.quotas import QuotaRefusal
+from stowplan.apps.explain.quotas import QuotaRefusal, Quotas
 from stowplan.diagnosis.diagnosis import NamedCause
 from stowplan.diagnosis.remedy import CreateObject, Operation, PatchObject, Remedy
 from stowplan.embedded.manifests import documents, documents_in
@@ -90,9 +91,6 @@ def _come(explainer: PodExplainer, submission: Submission, order: InOrder, group
         answer = _without_class(explainer, explainer.answer(found[0]), submission.missing_class)
         order.add(replace(answer, alike=tuple(FurtherPod(pod) for pod in found[1:])))
         return
-    refused = [pod for pod in found if pod.key in submission.refused]
-    if refused:
-        order.add(_over_quota(explainer, refused, submission.refused[refused[0].key]))
     for pod in found:
         if pod.key in submission.refused:
             continue
@@ -101,25 +99,23 @@ def _come(explainer: PodExplainer, submission: Submission, order: InOrder, group
             groups.setdefault(group, []).append(pod)
         else:
             order.come(pod)
+    refused = [pod for pod in found if pod.key in submission.refused]
+    if refused:  # they would come after those that are admitted
+        order.add(_over_quota(explainer, refused, submission.refused[refused[0].key], submission.quotas))
 
 
-def _over_quota(explainer: PodExplainer, pods: Sequence[Pod], refusal: QuotaRefusal) -> Answer:
+def _over_quota(explainer: PodExplainer, pods: Sequence[Pod], refusal: QuotaRefusal, quotas: Quotas) -> Answer:
     """The answer about pods that the API server refuses, because a quota of their namespace has no room for them."""
-    answer = explainer.answer(pods[0])
-    node = answer.explanation.decision.node
-    raised = refusal.raised(len(pods))
-    told = ", ".join(f"{each.path.rpartition('/')[2]} to {each.value}" for each in raised.operations)
-    remedies: tuple[Remedy, ...] = ()
-    if node is not None and refusal.shares:
-        remedies = (Remedy("raise-quota", f"raise quota {refusal.name}: {told}", (raised,), node),)
+    answer = replace(explainer.answer(pods[0]), alike=tuple(FurtherPod(pod) for pod in pods[1:]))
+    remedies, tried_for = quota_remedies.remedies(explainer, answer, refusal, quotas)
     cause = replace(refusal.cause, text=f"{refusal.cause.text}: the API server refuses the pod")
     own = (NamedCause("", cause), *answer.diagnosis.pod_causes)
     diagnosis = replace(answer.diagnosis, pod_causes=own, remedies=remedies, waits=(), never="")
     because = f'pods "{answer.pod.name}" is forbidden: {refusal.message}'
     decision = replace(answer.explanation.decision, post_filter=None)  # nobody is evicted for a pod that is refused
     explanation = replace(answer.explanation, decision=decision, because=because)
-    alike = tuple(FurtherPod(pod) for pod in pods[1:])
-    return explainer.with_commands(replace(answer, explanation=explanation, diagnosis=diagnosis, alike=alike))
+    whole = replace(answer, explanation=explanation, diagnosis=diagnosis, tried_for=tried_for)
+    return explainer.with_commands(whole)
 
 
 def _without_class(explainer: PodExplainer, answer: Answer, name: str) -> Answer:
