@@ -173,3 +173,11 @@ def test_the_largest_request_with_which_all_pods_fit_is_proposed(tmp_path: Path)
     found = remedies(asked(tmp_path, [*ONE, *replicas(3, "2")])[1])["lower-request"]
     assert "from 2 to 1333m" in found["text"] and (found["helps"], found["triedFor"]) == (3, 3)
     assert found["also"] == [], "it asks for more than half of what it asks for now"
+
+
+def test_a_remedy_that_rolls_out_running_pods_says_so(tmp_path: Path) -> None:
+    pods = replicas(3, "3")
+    pods[0] = msgspec.structs.replace(pods[0], spec=msgspec.structs.replace(pods[0].spec, node_name="a"))
+    _, items, text = asked(tmp_path, [*ONE, *pods], "--all-remedies")
+    told = "rolls out all 3 pods, 1 of them running"
+    assert told in remedies(items)["lower-request"]["also"] and told in text

@@ -259,3 +259,28 @@ def test_a_namespace_that_does_not_exist_is_refused(tmp_path: Path) -> None:
     assert asked(tmp_path, pod(), more=there)[0] == 0, "default is in every cluster"
     new = {**namespace, "metadata": {"name": "new"}}
     assert asked(tmp_path, new, pod(), more=("-n", "new", *there))[0] == 0, "the manifest creates it"
+
+
+@pytest.mark.parametrize(
+    ("document", "code", "told"),
+    [
+        pytest.param(
+            {
+                "apiVersion": "scheduling.x-k8s.io/v1alpha1",
+                "kind": "PodGroup",
+                "metadata": {"name": "g"},
+                "spec": {"minMember": 3},
+            },
+            1,
+            "group default/g: 0 of 3 members exist.",
+            id="a group without members",
+        ),
+        pytest.param(manifest("Deployment", replicas=0), 0, "manifest.yaml makes no pods.", id="no replicas"),
+    ],
+)
+def test_manifests_that_make_no_pods_say_so(tmp_path: Path, document: Any, code: int, told: str) -> None:
+    found = asked(tmp_path, document)
+    assert (found[0], found[1]["items"]) == (code, [])
+    files = ("-f", str(tmp_path / "manifest.yaml"), "--from", dump(tmp_path / "cluster", *NODES))
+    answer = CliRunner().invoke(main, ["explain", *files])
+    assert answer.exit_code == code and answer.stdout.rstrip().endswith(told)

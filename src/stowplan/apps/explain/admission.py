@@ -61,6 +61,7 @@ class Submission:
     missing_class   the PriorityClass without which the API server refuses its pods; they are here without it
     refused         pods that a quota refuses, by key; they are among the objects
     quotas          what the quotas admit after this object
+    replicas        how many pods are asked about, if that is not what the manifest says
     """
 
     kind: str
@@ -71,6 +72,7 @@ class Submission:
     missing_class: str = ""
     refused: Mapping[str, QuotaRefusal] = field(default_factory=dict)
     quotas: Quotas = field(default_factory=Quotas)
+    replicas: int | None = None
 
     @property
     def pods(self) -> list[Pod]:
@@ -132,7 +134,7 @@ class Admission:
         key = resource.key(within, stored[0]["metadata"]["name"] if stored else str(metadata.get("name", "")))
         refused: dict[str, QuotaRefusal] = {}
         objects = tuple(self._typed(file, refused if not missing else None))
-        return Submission(kind, key, file, document, objects, missing, refused, self._quotas)
+        return Submission(kind, key, file, document, objects, missing, refused, self._quotas, replicas)
 
     def _check_namespace(self, name: str, kind: str, file: str) -> None:
         """Refuse objects in a namespace that does not exist, as far as namespaces can be seen."""

@@ -1,6 +1,6 @@
 """The shape of objects that explanations read as documents: leases, events, quotas, LimitRanges, workloads.
 
-Only what is read is described. `checked` makes sure of it, so that whoever reads a document later finds what he expects.
+Only what is read is described. `checked` makes sure of it, so that whoever reads a document later finds what it needs.
 """
 
 from __future__ import annotations

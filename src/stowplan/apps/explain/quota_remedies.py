@@ -52,7 +52,7 @@ def _tried(
     explainer: PodExplainer, pods: Sequence[Pod], remedy: Remedy, changes: Sequence[ObjectChange]
 ) -> Remedy | None:
     """Return the remedy with the nodes of the pods; None if none of them has one. `changes`: of the pods."""
-    trying = ReplicaTrying(explainer.snapshot.state, explainer.snapshot.profiles, pods)
+    trying = ReplicaTrying(explainer.snapshot.state, explainer.profiles_for(pods), pods)
     trying.order.keep_all()
     try:
         found = trying.try_changes(changes)

@@ -87,7 +87,7 @@ def tried(explainer: PodExplainer, answer: Answer, pods: Sequence[Pod], behind: 
     """
     state, chosen = explainer.snapshot.state, list(pods)[:MOST_PODS]
     gone = dict.fromkeys(each.uid for each in (*pods, *behind) if each.uid in state.pods)
-    trying = ReplicaTrying(state, explainer.snapshot.profiles, chosen)
+    trying = ReplicaTrying(state, explainer.profiles_for(chosen), chosen)
     trying.order.keep_all()
     try:
         with without_pods(state, list(gone)):

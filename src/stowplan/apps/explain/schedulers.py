@@ -35,6 +35,7 @@ class Serving:
     state    serves, stopped, nobody or unknown
     by       the program
     holder   the identity in its lease
+    assumed  the profile that the pod is judged with, because that of its scheduler is not known here
     """
 
     name: str
@@ -42,6 +43,7 @@ class Serving:
     by: str = ""
     holder: str = ""
     renewed: float | None = None  # seconds before now
+    assumed: str = ""
 
     @property
     def absent(self) -> bool:
@@ -51,6 +53,10 @@ class Serving:
     @property
     def text(self) -> str:
         """One sentence; empty if nothing is known."""
+        if self.assumed:
+            who = f"{self.by} serves {self.name}" if self.state == SERVES else f"{self.name} is at work"
+            held = f" ({self.holder})" if self.holder else ""
+            return f"{who}{held}, and its profile is not known: judged with that of {self.assumed}, an assumption"
         if self.state == SERVES:
             return f"{self.by} serves {self.name}" + (f" ({self.holder})" if self.holder else "")
         if self.state == STOPPED:

@@ -27,6 +27,7 @@ from stowplan.diagnosis.remedy import CreateObject, Operation, PatchObject, Reme
 from stowplan.embedded.manifests import documents, documents_in
 from stowplan.framework.causes import Cause
 from stowplan.objects.errors import ConfigError
+from stowplan.objects.pod_groups import PodGroup, SigsPodGroup
 from stowplan.objects.pods import Pod
 from stowplan.objects.workloads import PriorityClass, ReplicaSet
 
@@ -61,12 +62,25 @@ def submissions(
     return [each for each in made if each is not None]
 
 
+def without_pods(files: Sequence[str], groups: Iterable[Submission]) -> str:
+    """Return what is said of manifests that make no pods, where none of their groups has a pending member."""
+    told = [
+        f"group {found.key}: 0 of {found.minimum} members exist."
+        for each in groups
+        for found in each.objects
+        if isinstance(found, PodGroup | SigsPodGroup)
+    ]
+    return "\n".join(told) or f"{', '.join(files)} makes no pods."
+
+
 def explain(explainer: PodExplainer, submitted: Sequence[Submission]) -> list[Answer]:
     """Return the answers about the pods of manifests, in order."""
     files = [each.file for each in submitted]
     for each in submitted:
         alone = files.count(each.file) == 1
-        explainer.manifests[each.kind, each.key] = Manifest(each.file, each.kind, each.key, each.document, alone)
+        explainer.manifests[each.kind, each.key] = Manifest(
+            each.file, each.kind, each.key, each.document, alone, each.replicas
+        )
         for pod in each.pods if each.kind == "Pod" else ():
             explainer.manifests["Pod", pod.key] = Manifest(each.file, "Pod", pod.key, each.document, alone)
         for found in each.objects:
