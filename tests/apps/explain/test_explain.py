@@ -195,26 +195,45 @@ def test_a_pod_that_nobody_serves_is_told_which_scheduler_name_would_help(tmp_pa
     assert remedy["changes"][0]["patch"] == [patch]
 
 
-def test_a_pod_of_a_scheduler_at_work_needs_its_configuration(tmp_path: Path) -> None:
+def test_a_pod_of_a_scheduler_at_work_is_judged_with_the_default_profile(tmp_path: Path) -> None:
     theirs = a_pod("theirs", cpu="1", node="a", schedulerName="kosmos-scheduler")
-    file = dump(tmp_path, *NODES, theirs, a_pod("web", cpu="1", schedulerName="kosmos-scheduler"))
-    answer = explain("web", "--from", file)
-    assert answer.exit_code == 2 and answer.stdout == ""
-    assert "default/web has schedulerName kosmos-scheduler, which has no profile; profiles: " in answer.output
-    assert "default-scheduler, stowplan; name that scheduler's configuration with --config" in answer.output
+    there = [*NODES, theirs, a_pod("web", cpu="1", schedulerName="kosmos-scheduler"), a_pod("ours", cpu="1")]
+    file = dump(tmp_path, *there)
+    answer = explain("web", "ours", "--from", file)
+    assert answer.exit_code == 0, answer.output
+    said = "kosmos-scheduler is at work, and its profile is not known: judged with that of default-scheduler"
+    text = " ".join(answer.output.split())
+    assert said in text and "default/web would be scheduled" in text and "default/ours would be scheduled" in text
+    found = json.loads(explain("web", "-o", "json", "--from", file).stdout)
+    assert found["scheduler"]["assumedProfile"] == "default-scheduler"
     config = tmp_path / "config"
     config.write_text(CONFIG % "schedulerName: kosmos-scheduler", encoding="utf-8")
-    assert explain("web", "--from", file, "--config", str(config)).exit_code == 0
+    known = json.loads(explain("web", "-o", "json", "--from", file, "--config", str(config)).stdout)
+    assert known["scheduler"]["assumedProfile"] == ""
 
 
-def test_pods_of_other_schedulers_are_left_out_of_a_list(tmp_path: Path) -> None:
+def test_a_scheduler_with_a_live_lease_is_named(tmp_path: Path) -> None:
+    spec = {"holderIdentity": "x", "leaseDurationSeconds": 15, "renewTime": "2026-01-01T00:00:00.000000Z"}
+    lease = {"kind": "Lease", "metadata": {"name": "other", "namespace": "kube-system"}, "spec": spec}
+    (tmp_path / "lease.json").write_text(json.dumps(lease), encoding="utf-8")
+    large = [a_pod(f"web-{at}", cpu="9", schedulerName="other", labels={"app": "web"}) for at in range(2)]
+    files = ("--from", dump(tmp_path, *NODES, *large), "--from", str(tmp_path / "lease.json"))
+    answer = explain("web-0", *files)
+    assert answer.exit_code == 1 and "other serves other (x), and its profile is not known" in answer.output
+    remedies = json.loads(explain("-A", "-o", "json", *files).stdout)["items"][0]["remedies"]
+    assert any(each["helps"] == each["triedFor"] == 2 for each in remedies), "tried with the profile that is assumed"
+
+
+def test_pods_of_other_schedulers_are_listed_after_ours(tmp_path: Path) -> None:
     theirs = a_pod("theirs", cpu=99, schedulerName="other")
-    there = [*NODES, a_pod("ours", cpu="1"), theirs, a_pod("its-work", node="b", schedulerName="other")]
+    there = [*NODES, theirs, a_pod("ours", cpu="1"), a_pod("its-work", node="b", schedulerName="other")]
     answer = explain("-o", "json", "--from", dump(tmp_path, *there))
     found = json.loads(answer.stdout)
-    assert answer.exit_code == 0 and [each["pod"] for each in found["items"]] == ["default/ours"]
+    assert answer.exit_code == 1
+    assert {each["pod"]: each["node"] for each in found["items"]} == {"default/ours": "a", "default/theirs": None}
     assert found["otherSchedulers"] == {"default/theirs": "other"}
-    assert answer.stderr == "Left out: 1 pod(s) of schedulers that have no profile here: other\n"
+    told = "Judged with another profile, after the others: 1 pod(s) of schedulers that have no profile here: other\n"
+    assert answer.stderr == told
 
 
 @pytest.mark.parametrize("what", [pytest.param(["web"], id="a pod"), pytest.param([], id="all pending pods")])
@@ -231,6 +250,10 @@ def test_extenders_are_not_asked_and_the_output_says_so(tmp_path: Path, what: li
     )
     plain = explain(*what, "-o", "json", *files)
     assert json.loads(plain.stdout)["extendersNotAsked"] == [] and plain.stderr == ""
+    gpus = EXTENDERS.replace("filter}", "filter, managedResources: [{name: example.com/gpu}]}")
+    config.write_text(CONFIG % "schedulerName: default-scheduler" + gpus, encoding="utf-8")
+    other = explain(*what, "-o", "json", *files, "--config", str(config))
+    assert json.loads(other.stdout)["extendersNotAsked"] == [], "it is not interested in this pod"
 
 
 def test_room_nominated_for_a_pod_of_higher_priority_is_not_free(tmp_path: Path) -> None:

@@ -167,3 +167,17 @@ def test_a_pod_that_waits_is_not_evicted_for_another(tmp_path: Path) -> None:
     """The first pod has no node yet: deleting it would be no remedy, but another order."""
     _, items, _ = asked(tmp_path, [*ONE, a_pod("first", cpu="3"), a_pod("second", cpu="3")])
     assert not [each for each in items["second"]["remedies"] if "default/first" in each["evicted"]]
+
+
+def test_the_largest_request_with_which_all_pods_fit_is_proposed(tmp_path: Path) -> None:
+    found = remedies(asked(tmp_path, [*ONE, *replicas(3, "2")])[1])["lower-request"]
+    assert "from 2 to 1333m" in found["text"] and (found["helps"], found["triedFor"]) == (3, 3)
+    assert found["also"] == [], "it asks for more than half of what it asks for now"
+
+
+def test_a_remedy_that_rolls_out_running_pods_says_so(tmp_path: Path) -> None:
+    pods = replicas(3, "3")
+    pods[0] = msgspec.structs.replace(pods[0], spec=msgspec.structs.replace(pods[0].spec, node_name="a"))
+    _, items, text = asked(tmp_path, [*ONE, *pods], "--all-remedies")
+    told = "rolls out all 3 pods, 1 of them running"
+    assert told in remedies(items)["lower-request"]["also"] and told in text

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from stowplan.apps.explain.kubectl_commands import Owner, PodOrigin, RemedyCommands
+from stowplan.apps.explain.kubectl_commands import Manifest, Owner, PodCount, PodOrigin, RemedyCommands
 from stowplan.apps.explain.template_patch import completed, for_template
 from stowplan.diagnosis.remedy import AddNodes, CreateObject, DeleteObject, ObjectChange, Operation, PatchObject
 
@@ -249,3 +249,53 @@ def test_a_test_for_nothing_is_null_in_the_patch() -> None:
     finally:
         DOCUMENTS["Deployment", "ns/web"] = gone
     assert patch_of(command)[0] == {"op": "test", "path": LIST, "value": None}
+
+
+def noted(*changes: ObjectChange, origin: PodOrigin, count: PodCount | None = None) -> tuple[str, ...]:
+    found = RemedyCommands(
+        lambda kind, key: DOCUMENTS.get((kind, key)), lambda _: origin, pods_of=lambda _: count or PodCount()
+    )
+    return found.notes(changes)
+
+
+@pytest.mark.parametrize(
+    ("kind", "count", "expected"),
+    [
+        pytest.param("Rollout", PodCount(5, 2), ("its owner is a Rollout: change its template",), id="unknown kind"),
+        pytest.param("Deployment", PodCount(5, 2), ("rolls out all 5 pods, 2 of them running",), id="Deployment"),
+        pytest.param("StatefulSet", PodCount(1, 1), ("rolls out all 1 pod, 1 of them running",), id="StatefulSet"),
+        pytest.param("Deployment", PodCount(5, 0), (), id="none runs"),
+        pytest.param("ReplicaSet", PodCount(5, 2), (), id="a ReplicaSet leaves its pods alone"),
+    ],
+)
+def test_what_else_a_patch_of_a_template_means(kind: str, count: PodCount, expected: tuple[str, ...]) -> None:
+    assert noted(pod_patch(TOLERATE), origin=PodOrigin(Owner(kind, "ns/web")), count=count) == expected
+
+
+def test_removing_a_gate_rolls_nothing_out() -> None:
+    gate = Operation("remove", "/spec/schedulingGates/0")
+    assert noted(pod_patch(gate), origin=PodOrigin(Owner("Deployment", "ns/web")), count=PodCount(5, 2)) == ()
+
+
+def of_file(manifest: Manifest) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    found = RemedyCommands(lambda kind, key: DOCUMENTS.get((kind, key)), lambda _: PodOrigin(None, manifest))
+    return found.of([pod_patch(TOLERATE)]), found.notes([pod_patch(TOLERATE)])
+
+
+def test_of_a_file_with_several_documents_the_applied_object_is_patched() -> None:
+    typed, notes = of_file(Manifest("a b.yaml", "Deployment", "ns/web", DEPLOYMENT, alone=False))
+    assert len(typed) == 2 and typed[0].endswith("apply -f 'a b.yaml'") and notes == ()
+    assert typed[1].startswith("kubectl -n ns patch deployment web --type=json")
+    typed, notes = of_file(Manifest("-", "Deployment", "ns/web", DEPLOYMENT))
+    assert [each.split(" --type")[0] for each in typed] == ["kubectl -n ns patch deployment web"]
+    assert notes == ("apply the manifest before deployment web is patched",)
+
+
+def test_what_cannot_be_patched_after_it_is_applied_is_said_in_a_sentence() -> None:
+    typed, notes = of_file(Manifest("all.yaml", "Pod", "ns/web", POD, alone=False))
+    assert typed == () and notes[0].startswith('change pod web in all.yaml by this JSON patch: [{"op": "add"')
+
+
+def test_the_number_of_replicas_that_was_asked_about_is_in_the_patch() -> None:
+    (command,), _ = of_file(Manifest("web.yaml", "Deployment", "ns/web", DEPLOYMENT, replicas=7))
+    assert patch_of(command.split(" -o yaml")[0])[-1] == {"op": "add", "path": "/spec/replicas", "value": 7}

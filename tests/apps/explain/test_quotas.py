@@ -165,3 +165,43 @@ def test_a_workload_with_all_its_pods_is_not_looked_at(tmp_path: Path) -> None:
     found["spec"]["replicas"] = 1
     code, document, _ = run(tmp_path, [found, its_pod(), quota({"pods": "1"}, {"pods": "1"})], "deploy/web")
     assert code == 0 and document["workloads"] == []
+
+
+# -- what helps
+
+
+def test_one_remedy_raises_all_that_is_exceeded_and_is_tried_for_all_pods(tmp_path: Path) -> None:
+    """Nodes a and b have 6 cpus; the quota admits one of 8 pods, and has room for 3 pods by number."""
+    hard, used = {"requests.cpu": "1", "pods": "3"}, {"requests.cpu": "0", "pods": "0"}
+    file = applied(tmp_path, manifest("Deployment", replicas=8))
+    code, document, text = run(tmp_path, [quota(hard, used)], "-f", file)
+    item = next(each for each in document["items"] if each["node"] is None)
+    (remedy,) = item["remedies"]
+    assert code == 1 and {each["path"]: each["value"] for each in remedy["changes"][0]["patch"]} == {
+        "/spec/hard/requests.cpu": "8",
+        "/spec/hard/pods": "8",
+    }
+    assert (remedy["helps"], remedy["triedFor"]) == (5, 7), "one is admitted, and takes room"
+    assert remedy["also"] == ["the nodes have room for 5 of these 7 pods"]
+    assert "the nodes have room for 5 of these 7 pods" in text
+
+
+def test_where_no_node_has_room_the_quota_is_raised_with_what_helps(tmp_path: Path) -> None:
+    large = pod(containers=[{"name": "c", "image": "i", "resources": {"requests": {"cpu": "6"}}}])
+    found = quota({"requests.cpu": "1"}, {"requests.cpu": "0"})
+    _, document, _ = run(tmp_path, [found], "-f", applied(tmp_path, large))
+    remedies = document["items"][0]["remedies"]
+    assert remedies and all(each["text"].startswith("raise quota team: requests.cpu to 6; ") for each in remedies)
+    assert {each["code"].partition("+")[0] for each in remedies} == {"raise-quota"}
+
+
+def test_a_pod_without_requests_is_told_to_specify_them(tmp_path: Path) -> None:
+    bare = pod(containers=[{"name": "c", "image": "i"}])
+    found = quota({"requests.cpu": "1", "limits.memory": "1Gi"}, {"requests.cpu": "0", "limits.memory": "0"})
+    code, document, _ = run(tmp_path, [found], "-f", applied(tmp_path, bare))
+    (remedy,) = document["items"][0]["remedies"]
+    assert code == 1 and remedy["code"] == "specify-resources"
+    assert remedy["text"] == "specify requests.cpu (100m, say), limits.memory (128Mi, say) in every container"
+    assert "kubectl patch --local" in remedy["commands"][0] and '"cpu":"100m"' in remedy["commands"][0]
+    full = quota({"requests.cpu": "1"}, {"requests.cpu": "1"})
+    assert run(tmp_path, [full], "-f", applied(tmp_path, bare))[1]["items"][0]["remedies"] == []

@@ -239,3 +239,48 @@ def test_a_placement(tmp_path: Path) -> None:
     assert placement["remedies"] and all(each["clusters"] == ["c1"] for each in placement["remedies"])
     answer = CliRunner().invoke(main, ["explain", "-f", str(file), "--from", str(tmp_path / "hub.yaml")])
     assert ("c1: " in answer.output and "kubectl label" in answer.output) or "kubectl patch" in answer.output
+
+
+def test_a_limit_range_without_a_namespace_is_in_that_of_the_command_line(tmp_path: Path) -> None:
+    limits = {"limits": [{"type": "Container", "default": {"cpu": "7"}}]}
+    ranges = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "l"}, "spec": limits}
+    bare = pod("bare", containers=[{"name": "c", "image": "i"}])
+    assert asked(tmp_path, bare, more=("-n", "team"))[0] == 0
+    assert asked(tmp_path, ranges, bare, more=("-n", "team"))[0] == 1
+
+
+def test_a_namespace_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}}
+    (tmp_path / "more.yaml").write_text(yaml.safe_dump(namespace), encoding="utf-8")
+    there = ("--from", str(tmp_path / "more.yaml"))
+    answer = refused(tmp_path, yaml.safe_dump(pod()), "-n", "taem", *there)
+    assert 'namespaces "taem" not found; did you mean team?' in answer.output
+    assert asked(tmp_path, pod(), more=("-n", "team", *there))[0] == 0
+    assert asked(tmp_path, pod(), more=there)[0] == 0, "default is in every cluster"
+    new = {**namespace, "metadata": {"name": "new"}}
+    assert asked(tmp_path, new, pod(), more=("-n", "new", *there))[0] == 0, "the manifest creates it"
+
+
+@pytest.mark.parametrize(
+    ("document", "code", "told"),
+    [
+        pytest.param(
+            {
+                "apiVersion": "scheduling.x-k8s.io/v1alpha1",
+                "kind": "PodGroup",
+                "metadata": {"name": "g"},
+                "spec": {"minMember": 3},
+            },
+            1,
+            "group default/g: 0 of 3 members exist.",
+            id="a group without members",
+        ),
+        pytest.param(manifest("Deployment", replicas=0), 0, "manifest.yaml makes no pods.", id="no replicas"),
+    ],
+)
+def test_manifests_that_make_no_pods_say_so(tmp_path: Path, document: Any, code: int, told: str) -> None:
+    found = asked(tmp_path, document)
+    assert (found[0], found[1]["items"]) == (code, [])
+    files = ("-f", str(tmp_path / "manifest.yaml"), "--from", dump(tmp_path / "cluster", *NODES))
+    answer = CliRunner().invoke(main, ["explain", *files])
+    assert answer.exit_code == code and answer.stdout.rstrip().endswith(told)

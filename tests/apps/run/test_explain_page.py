@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from stowplan.apps.run.explain_page import explained
+from stowplan.framework.config.settings import Extender, ManagedResource
 from stowplan.objects.pods import Pod
 from stowplan.testing.builders import a_node, a_pod
 from stowplan.testing.world import World
@@ -79,3 +80,13 @@ def test_pods_of_others_and_unknown_ones() -> None:
     world = World(nodes=[a_node("a", cpu=4)])
     assert explained(world.scheduler, a_pod("theirs", schedulerName="other"), {}, 0.0) is None
     assert explained(world.scheduler, a_pod("unknown"), {}, 0.0) is None
+
+
+def test_extenders_that_may_reject_nodes_for_the_pod_are_named() -> None:
+    gpu = ManagedResource("example.com/gpu")
+    asked = Extender(url_prefix="http://127.0.0.1:1/all", filter_verb="filter")
+    other = Extender(url_prefix="http://127.0.0.1:1/gpu", filter_verb="filter", managed_resources=(gpu,))
+    world = World(nodes=[a_node("a", cpu=4)], extenders=(asked, other))
+    pod = a_pod("web", cpu="9")
+    world.submit(pod)
+    assert shown(world, pod)["extendersNotAsked"] == ["http://127.0.0.1:1/all"]

@@ -7,6 +7,7 @@ priority classes, storage classes, nodes (for DaemonSets), claims, and the Limit
 from __future__ import annotations
 
 import copy
+import difflib
 import random
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from stowplan.apps.explain.plain_documents import checked
 from stowplan.apps.explain.quotas import QuotaRefusal, Quotas
 from stowplan.embedded.api.request_options import RequestOptions
 from stowplan.embedded.api.verbs import Api
@@ -32,7 +34,7 @@ from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 from stowplan.objects.priority import SYSTEM
 from stowplan.objects.storage import PersistentVolumeClaim, StorageClass
-from stowplan.objects.workloads import PriorityClass
+from stowplan.objects.workloads import Namespace, PriorityClass
 
 REPLICAS = {
     "Deployment": "replicas",
@@ -49,6 +51,7 @@ _READ = {
     PersistentVolumeClaim: "persistentvolumeclaims",
 }
 _PRIORITY_CLASSES = _READ[PriorityClass]
+IN_EVERY_CLUSTER = ("default", "kube-system", "kube-public", "kube-node-lease")
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,8 @@ class Submission:
 
     missing_class   the PriorityClass without which the API server refuses its pods; they are here without it
     refused         pods that a quota refuses, by key; they are among the objects
+    quotas          what the quotas admit after this object
+    replicas        how many pods are asked about, if that is not what the manifest says
     """
 
     kind: str
@@ -66,6 +71,8 @@ class Submission:
     objects: tuple[Object, ...] = ()
     missing_class: str = ""
     refused: Mapping[str, QuotaRefusal] = field(default_factory=dict)
+    quotas: Quotas = field(default_factory=Quotas)
+    replicas: int | None = None
 
     @property
     def pods(self) -> list[Pod]:
@@ -85,6 +92,8 @@ class Admission:
         self._api, self._now = Api(DocumentStore(), random.Random(0)), now
         self._limit_ranges = list(limit_ranges)
         self._created: list[Document] = []
+        objects = list(objects)
+        self._namespaces = {each.name for each in objects if isinstance(each, Namespace)}
         for name, value in SYSTEM.items():
             self._api.store.put(_PRIORITY_CLASSES, name, {"metadata": {"name": name}, "value": value})
         for each in objects:
@@ -108,16 +117,14 @@ class Admission:
         metadata = document.get("metadata")
         if not isinstance(metadata, dict):
             raise ConfigError("found no metadata", file=file, path=kind, remedy="write a mapping with a name")
-        if kind == "LimitRange":
-            self._limit_ranges.append(document)
-            return None
-        if kind == "ResourceQuota":
-            self._quotas.add({**document, "metadata": {"namespace": namespace, **metadata}})
+        if kind in ("LimitRange", "ResourceQuota"):
+            self._add_rules(kind, {**document, "metadata": {"namespace": namespace, **metadata}}, file)
             return None
         resource = self._api.catalogue.of_kind(str(document.get("apiVersion", "")), kind)
         if resource is None:
             return _other(document, file, namespace)
         within = str(metadata.get("namespace") or namespace) if resource.namespaced else ""
+        self._check_namespace(within, kind, file)
         for given in ("resourceVersion", "uid", "creationTimestamp", "ownerReferences", "generation"):
             metadata.pop(given, None)
         missing = self._take_missing_class(document)
@@ -127,7 +134,26 @@ class Admission:
         key = resource.key(within, stored[0]["metadata"]["name"] if stored else str(metadata.get("name", "")))
         refused: dict[str, QuotaRefusal] = {}
         objects = tuple(self._typed(file, refused if not missing else None))
-        return Submission(kind, key, file, document, objects, missing, refused)
+        return Submission(kind, key, file, document, objects, missing, refused, self._quotas, replicas)
+
+    def _check_namespace(self, name: str, kind: str, file: str) -> None:
+        """Refuse objects in a namespace that does not exist, as far as namespaces can be seen."""
+        known = self._namespaces and {*self._namespaces, *IN_EVERY_CLUSTER}
+        if name and known and name not in known and self._api.store.get("namespaces", name) is None:
+            near = difflib.get_close_matches(name, known, 1)
+            remedy = f"did you mean {near[0]}?" if near else "create it, or write a Namespace before it"
+            raise ConfigError(f'namespaces "{name}" not found', file=file, path=kind, remedy=remedy)
+
+    def _add_rules(self, kind: str, document: Document, file: str) -> None:
+        """Take in what the API server reads when pods are created after it."""
+        try:
+            found = checked(kind, document)
+        except ConfigError as error:
+            raise error.located(file) from None
+        if kind == "LimitRange":
+            self._limit_ranges.append(found)
+        else:
+            self._quotas.add(found)
 
     def _take_missing_class(self, document: Document) -> str:
         """Remove the name of a PriorityClass that does not exist, and return it."""
@@ -204,8 +230,8 @@ def _copies(document: Document, kind: str, replicas: int | None) -> Iterator[Doc
     spec = document.get("spec")
     if isinstance(spec, dict):
         spec = {**spec, REPLICAS[kind]: replicas} if replicas is not None and kind in REPLICAS else dict(spec)
-        if kind == "Job" and replicas is not None and "completions" in spec:
-            spec["completions"] = max(replicas, int(spec["completions"]))
+        if kind == "Job" and replicas is not None and isinstance(spec.get("completions"), int):
+            spec["completions"] = max(replicas, spec["completions"])
         if kind == "StatefulSet":
             spec["podManagementPolicy"] = "Parallel"  # all pods are asked about, not only the first
         document = {**document, "spec": spec}

@@ -45,6 +45,7 @@ def of(answer: Answer) -> Json:
             "state": answer.serving.state,
             "by": answer.serving.by,
             "holder": answer.serving.holder,
+            "assumedProfile": answer.serving.assumed,
         },
         "waiting": _waiting(answer.waiting),
         "preemption": _evictions(answer.explanation.evictions),

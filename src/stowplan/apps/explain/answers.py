@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,10 +11,13 @@ import msgspec
 from stowplan.apps.explain.kubectl_commands import Owner
 from stowplan.apps.explain.schedulers import UNKNOWN, Serving
 from stowplan.apps.explain.sources import event_time, moment
+from stowplan.diagnosis.causes import extenders_not_asked
 from stowplan.diagnosis.diagnosis import Diagnosis, NamedCause, Wait
 from stowplan.diagnosis.remedy import ObjectChange, Operation, PatchObject, Remedy
 from stowplan.engine.explain import Evictions, Explanation
 from stowplan.framework.causes import Cause
+from stowplan.framework.config.settings import Extender
+from stowplan.framework.extenders import is_interested
 from stowplan.objects.meta import Object
 from stowplan.objects.pods import Pod
 
@@ -169,7 +172,17 @@ def _event(found: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def not_asked(pods: Iterable[Pod], extenders: Sequence[Extender]) -> list[str]:
+    """Return the HTTP extenders that may reject nodes for one of these pods, or change scores: they are not asked."""
+    found = dict[str, None]()
+    for pod in pods:
+        found |= {str(each.cause.details["url"]): None for each in extenders_not_asked(pod, extenders)}
+        scoring = (each for each in extenders if each.prioritize_verb and is_interested(each, pod))
+        found |= {each.url_prefix: None for each in scoring}
+    return list(found)
+
+
 def document_of(found: Object) -> dict[str, Any]:
     """Return a typed object as a document. Its lists have the order of the API's."""
-    document: dict[str, Any] = msgspec.to_builtins(found, enc_hook=str)
+    document: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(found, enc_hook=str))  # with lists, not tuples
     return document

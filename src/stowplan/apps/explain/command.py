@@ -22,8 +22,8 @@ from rich.console import Console
 
 from stowplan.apps import cluster_objects, json_output, plugin_kinds, profile_loader
 from stowplan.apps.explain import answer_json, output, pages, placements, targets, what_if
-from stowplan.apps.explain.admission import Admission
-from stowplan.apps.explain.answers import Answer
+from stowplan.apps.explain.admission import Admission, Submission
+from stowplan.apps.explain.answers import Answer, not_asked
 from stowplan.apps.explain.in_order import InOrder, in_queue_order
 from stowplan.apps.explain.pod_explainer import PodExplainer, SearchSettings
 from stowplan.apps.explain.quotas import Quotas
@@ -134,7 +134,6 @@ class _Run:
     ) -> None:
         self._options, self._source, self._profiles = options, source, profiles
         self._configuration = configuration
-        self._extenders = [each.url_prefix for each in configuration.extenders]
         self._namespace = options.namespace or source.namespace
         self._console = Console(highlight=False, markup=False)
         self._lacking: list[Shortage] = []
@@ -166,9 +165,6 @@ class _Run:
             self._explainer.queue_of = lambda pod: pages.queue_of(options.pages, pod, _warn)
 
     def answer(self, submitted: list[tuple[str, dict[str, Any]]]) -> int:
-        if self._extenders:
-            told = f"Not asked: the extenders {', '.join(self._extenders)}. They may reject nodes or change scores."
-            click.echo(told, err=True)
         if submitted:
             code = self._what_if(submitted)
         elif self._options.names:
@@ -187,10 +183,11 @@ class _Run:
         for target in wanted:
             found |= {pod.key: pod for pod in self._pods_of(target)}
         answers = self._one_by_one(found.values())
+        self._tell_extenders(answers)
         if self._options.output == "table":
             output.show_named(self._console, answers, self._lacking, all_remedies=self._options.all_remedies)
         elif len(wanted) == 1 and wanted[0].kind == "Pod":
-            json_output.echo(answer_json.of(answers[0]) | self._about(), self._options.output)
+            json_output.echo(answer_json.of(answers[0]) | self._about(answers), self._options.output)
         else:
             self._echo(answers, workloads=[each.as_json() for each in self._lacking])
         return 1 if self._lacking else _code(answers)
@@ -219,12 +216,15 @@ class _Run:
         others = {pod.key: pod.scheduler_name for pod in pending if self._is_foreign(pod)}
         if others:
             names = ", ".join(sorted(set(others.values())))
-            click.echo(f"Left out: {len(others)} pod(s) of schedulers that have no profile here: {names}", err=True)
-        asked = {pod.key for pod in pending if pod.key not in others}
+            told = f"{len(others)} pod(s) of schedulers that have no profile here: {names}"
+            click.echo(f"Judged with another profile, after the others: {told}", err=True)
+        asked = {pod.key for pod in pending}
         before = targets.selected(self._snapshot.pods, None, self._namespace, everywhere=True)
         order = InOrder(self._explainer)
-        order.all(in_queue_order(self._explainer, [pod for pod in before if not self._is_foreign(pod)]), asked)
+        chosen = [pod for pod in before if pod.key in asked or not self._is_foreign(pod)]
+        order.all(in_queue_order(self._explainer, chosen), asked)
         answers = order.answers()
+        self._tell_extenders(answers)
         if self._options.output == "table":
             elsewhere = sum(pod.key not in asked for pod in order.placed)
             everywhere, every = self._options.everywhere, self._options.all_remedies
@@ -243,14 +243,18 @@ class _Run:
     def _what_if(self, documents: list[tuple[str, dict[str, Any]]]) -> int:
         if any(each.get("kind") == "Placement" for _, each in documents):
             raise ConfigError("found Placements beside pods", path="-f", remedy="explain them one after the other")
-        answers = self._submitted(documents)
-        if self._options.output == "table":
+        answers, groups = self._submitted(documents)
+        self._tell_extenders(answers)
+        if not answers:
+            click.echo(what_if.without_pods(self._options.filenames, groups), err=self._options.output != "table")
+        if self._options.output == "table" and answers:
             output.show_in_order(self._console, answers, all_remedies=self._options.all_remedies)
-        else:
+        elif self._options.output != "table":
             self._echo(answers)
-        return _code(answers)
+        return 1 if groups and not answers else _code(answers)
 
-    def _submitted(self, documents: list[tuple[str, dict[str, Any]]]) -> list[Answer]:
+    def _submitted(self, documents: list[tuple[str, dict[str, Any]]]) -> tuple[list[Answer], list[Submission]]:
+        """Return the answers about the pods of manifests, and their groups."""
         namespaces = {str((each.get("metadata") or {}).get("namespace") or self._namespace) for _, each in documents}
         admission = self._admission(namespaces)
         found = what_if.submissions(documents, admission, self._namespace, self._options.replicas)
@@ -259,8 +263,8 @@ class _Run:
         answers = what_if.explain(self._explainer, found)
         groups = [each for each in found if each.kind in ("PodGroup", "SigsPodGroup")]
         if not answers and groups:
-            return self._one_by_one(self._members(each.key for each in groups))
-        return answers
+            answers = self._one_by_one(self._members(each.key for each in groups))
+        return answers, groups
 
     def _admission(self, namespaces: Iterable[str]) -> Admission:
         """Return what an API server would do in these namespaces."""
@@ -283,13 +287,22 @@ class _Run:
         order.all(pod for pod in chosen if not pod.pending)
         return order.answers()
 
-    def _about(self) -> dict[str, Any]:
-        return {"extendersNotAsked": self._extenders, "unseen": self._source.unseen}
+    def _about(self, answers: Iterable[Answer]) -> dict[str, Any]:
+        return {"extendersNotAsked": self._not_asked(answers), "unseen": self._source.unseen}
+
+    def _not_asked(self, answers: Iterable[Answer]) -> list[str]:
+        return not_asked((pod for each in answers for pod in each.pods), self._configuration.extenders)
+
+    def _tell_extenders(self, answers: Iterable[Answer]) -> None:
+        found = self._not_asked(answers)
+        if found:
+            told = f"Not asked: the extenders {', '.join(found)}. They may reject nodes or change scores."
+            click.echo(told, err=True)
 
     def _echo(self, answers: list[Answer], **more: object) -> None:
         items = [item for answer in answers for item in answer_json.items(answer)]
         document = {"apiVersion": json_output.VERSION, "kind": "DecisionList", "items": items}
-        json_output.echo(document | self._about() | more, self._options.output)
+        json_output.echo(document | self._about(answers) | more, self._options.output)
 
 
 def _code(answers: list[Answer]) -> int:

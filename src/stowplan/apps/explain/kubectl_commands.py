@@ -10,13 +10,24 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from stowplan.apps.explain import template_patch
-from stowplan.apps.explain.template_patch import completed, found_at, parts
-from stowplan.diagnosis.remedies.scale_down import DELETION_COST
-from stowplan.diagnosis.remedy import AddNodes, CreateObject, DeleteObject, ObjectChange, Operation, PatchObject
+from stowplan.apps.explain.template_patch import completed, found_at
+from stowplan.apps.explain.texts import counted
+from stowplan.diagnosis.patches import pointer
+from stowplan.diagnosis.patches import segments as segments_of
+from stowplan.diagnosis.remedies.scale_down import DELETION_COST, NUMBER_OF
+from stowplan.diagnosis.remedy import (
+    AddNodes,
+    CreateObject,
+    DeleteObject,
+    ObjectChange,
+    Operation,
+    PatchObject,
+    Remedy,
+)
 from stowplan.kube.resources import RESOURCES
 from stowplan.objects import yaml_text
 
@@ -37,6 +48,8 @@ NAMES = {
 }
 SCALED = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController")
 PATCHED = ("Deployment", "StatefulSet", "ReplicaSet", "DaemonSet", "ReplicationController")  # templates can be changed
+ROLLING = ("Deployment", "StatefulSet", "DaemonSet")  # running pods, too, are replaced when the template changes
+STDIN = "-"
 ROLLED_OUT = ("Deployment", "DaemonSet")  # their pods are replaced when the template changes
 UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 JOB_UIDS = ("batch.kubernetes.io/controller-uid", "controller-uid")
@@ -51,14 +64,34 @@ class Owner:
 
 
 @dataclass(frozen=True)
+class PodCount:
+    """The pods of a workload: all, and those that have a node."""
+
+    all: int = 0
+    running: int = 0
+
+
+@dataclass(frozen=True)
 class Manifest:
-    """The file that a pod or its owner comes from. `alone`: it has no other document."""
+    """The file that a pod or its owner comes from.
+
+    alone     it has no other document
+    replicas  how many pods are asked about, if that is not what the file says
+    """
 
     file: str
     kind: str
     key: str
     document: Mapping[str, Any]
     alone: bool = True
+    replicas: int | None = None
+
+    @property
+    def scaled(self) -> tuple[Operation, ...]:
+        """What gives the workload as many pods as are asked about."""
+        if self.replicas is None or self.kind not in NUMBER_OF:
+            return ()
+        return (Operation("add", pointer("spec", NUMBER_OF[self.kind]), self.replicas),)
 
 
 @dataclass(frozen=True)
@@ -76,10 +109,14 @@ class RemedyCommands:
     """
 
     def __init__(
-        self, documents: Documents, origins: Callable[[str], PodOrigin | None], flags: Sequence[str] = ()
+        self,
+        documents: Documents,
+        origins: Callable[[str], PodOrigin | None],
+        flags: Sequence[str] = (),
+        pods_of: Callable[[Owner], PodCount] = lambda _: PodCount(),
     ) -> None:
-        """`origins`: by the key of a pod; None for a pod that remedies do not replace."""
-        self._documents, self._origins = documents, origins
+        """`origins`: by the key of a pod; None for a pod that remedies do not replace. `pods_of`: those of an owner."""
+        self._documents, self._origins, self._pods_of = documents, origins, pods_of
         self._kubectl = shlex.join(("kubectl", *flags))
 
     def of(self, changes: Iterable[ObjectChange]) -> tuple[str, ...]:
@@ -89,6 +126,56 @@ class RemedyCommands:
         """
         ordered = sorted(changes, key=_order)
         return tuple(dict.fromkeys(command for change in ordered for command in self._of_one(change)))
+
+    def noted(self, remedy: Remedy) -> Remedy:
+        """Return the remedy with what is to be said of its commands."""
+        return replace(remedy, also=tuple(dict.fromkeys((*remedy.also, *self.notes(remedy.changes)))))
+
+    def notes(self, changes: Iterable[ObjectChange]) -> tuple[str, ...]:
+        """Return what is to be said of the commands: what they do besides, and what they cannot do."""
+        found = (
+            note
+            for each in changes
+            if isinstance(each, PatchObject) and each.kind == "Pod" and _deletion_cost(each.operations) is None
+            for note in self._notes_of_pod(each)
+        )
+        return tuple(dict.fromkeys(found))
+
+    def _notes_of_pod(self, change: PatchObject) -> Iterable[str]:
+        origin = self._origins(change.key)
+        operations = tuple(each for each in change.operations if not _removes_gate(each))
+        if origin is None or not operations:
+            return
+        pod = self._documents("Pod", change.key) or {}
+        if origin.manifest is not None:
+            yield from self._notes_of_file(operations, pod, origin.manifest)
+        elif origin.owner is not None:
+            yield from self._notes_of_owner(operations, pod, origin.owner)
+
+    def _notes_of_owner(self, operations: tuple[Operation, ...], pod: Mapping[str, Any], owner: Owner) -> Iterable[str]:
+        if owner.kind not in (*PATCHED, "Job"):
+            article = "an" if owner.kind[:1] in "AEIOU" else "a"
+            yield f"its owner is {article} {owner.kind}: change its template"
+            return
+        if template_patch.for_template(operations, pod, self._documents(owner.kind, owner.key)) is None:
+            yield f"the template of its {owner.kind} has no such part: whatever adds it to pods must change"
+            return
+        found = self._pods_of(owner)
+        if owner.kind in ROLLING and found.running:
+            yield f"rolls out all {counted(found.all, 'pod')}, {found.running} of them running"
+
+    def _notes_of_file(
+        self, operations: tuple[Operation, ...], pod: Mapping[str, Any], manifest: Manifest
+    ) -> Iterable[str]:
+        found = _in_file(operations, pod, manifest)
+        if found is None or (manifest.alone and manifest.file != STDIN):
+            return
+        about = f"{NAMES.get(manifest.kind, manifest.kind)} {manifest.key.rpartition('/')[2]}"
+        if manifest.kind not in PATCHED:
+            patch = json.dumps(as_json(found), default=str)
+            yield f"change {about} in {_file_name(manifest)} by this JSON patch: {patch}"
+        elif manifest.file == STDIN:
+            yield f"apply {_file_name(manifest)} before {about} is patched"
 
     def _of_one(self, change: ObjectChange) -> Iterable[str]:
         match change:
@@ -148,18 +235,22 @@ class RemedyCommands:
     def _of_file(
         self, key: str, operations: tuple[Operation, ...], pod: Mapping[str, Any], manifest: Manifest
     ) -> Iterable[str]:
-        if manifest.kind == "Pod":
-            found: tuple[Operation, ...] | None = completed(operations, manifest.document)
-        else:
-            found = template_patch.for_template(operations, pod, manifest.document)
+        found = _in_file(operations, pod, manifest)
         if found is None:
             return
-        if manifest.file == "-" or not manifest.alone:
-            about = f"{NAMES.get(manifest.kind, manifest.kind)} {manifest.key.rpartition('/')[2]}"
-            yield f"# in {manifest.file}, {about}: {json.dumps(as_json(found), default=str)}"
+        if manifest.file == STDIN or not manifest.alone:
+            if manifest.kind in PATCHED:  # others cannot be changed when they exist
+                if manifest.file != STDIN:
+                    yield f"{self._applying(manifest)} apply -f {shlex.quote(manifest.file)}"
+                yield self._patch(manifest.kind, manifest.key, found)
             return
         patch = f"{self._kubectl} patch --local -f {shlex.quote(manifest.file)} --type=json -p={_quoted(found)} -o yaml"
         yield f"{patch} | {self._about(key)} apply -f -"
+
+    def _applying(self, manifest: Manifest) -> str:
+        """Return kubectl with the namespace, if the document does not name it."""
+        named = found_at(manifest.document, ("metadata", "namespace"))
+        return self._kubectl if named else self._about(manifest.key)
 
     def _of_bare_pod(self, key: str, operations: tuple[Operation, ...], pod: Mapping[str, Any]) -> str:
         none_yet = found_at(pod, ("spec", "tolerations")) is None
@@ -167,7 +258,9 @@ class RemedyCommands:
         if all(each.op == "add" and each.path in additions for each in operations):
             return self._patch("Pod", key, completed(operations, pod or None))
         computed = [
-            Operation("remove", path) for path in template_patch.COMPUTED if found_at(pod, parts(path)) is not None
+            Operation("remove", path)
+            for path in template_patch.COMPUTED
+            if found_at(pod, segments_of(path)) is not None
         ]
         return self._replace("Pod", key, (*computed, *completed(operations, pod or None)))
 
@@ -186,7 +279,7 @@ class RemedyCommands:
         uncordons = any(each.path == "/spec/unschedulable" for each in operations)
         left = []
         for each in operations:
-            segments = parts(each.path)
+            segments = segments_of(each.path)
             if each.path == "/spec/unschedulable" and not each.value:
                 yield f"{self._kubectl} uncordon {shlex.quote(name)}"
             elif segments[:2] == ["spec", "taints"] and (taints := _taints_removed(each, node)) is not None:
@@ -218,6 +311,21 @@ class RemedyCommands:
         """Return kubectl with the namespace of an object."""
         namespace, slash, _ = key.partition("/")
         return f"{self._kubectl} -n {shlex.quote(namespace)}" if slash else self._kubectl
+
+
+def _in_file(
+    operations: tuple[Operation, ...], pod: Mapping[str, Any], manifest: Manifest
+) -> tuple[Operation, ...] | None:
+    """Return the operations on a pod as operations on the document of a manifest; None if it lacks the part."""
+    operations = template_patch.without_computed(operations)
+    if manifest.kind == "Pod":
+        return completed(operations, manifest.document)
+    found = template_patch.for_template(operations, pod, manifest.document)
+    return None if found is None else (*found, *manifest.scaled)
+
+
+def _file_name(manifest: Manifest) -> str:
+    return "the manifest" if manifest.file == STDIN else manifest.file
 
 
 def kubectl_name(kind: str) -> str:
@@ -256,11 +364,11 @@ def _order(change: ObjectChange) -> int:
 
 def _deletion_cost(operations: Sequence[Operation]) -> str | None:
     """Return the deletion cost that a patch gives a pod; None if it does something else."""
-    if len(operations) != 1 or parts(operations[0].path)[:2] != ["metadata", "annotations"]:
+    if len(operations) != 1 or segments_of(operations[0].path)[:2] != ["metadata", "annotations"]:
         return None
     value = operations[0].value
     found = value.get(DELETION_COST) if isinstance(value, Mapping) else value
-    is_cost = parts(operations[0].path)[2:] in ([], [DELETION_COST])
+    is_cost = segments_of(operations[0].path)[2:] in ([], [DELETION_COST])
     return str(found) if is_cost and found is not None else None
 
 
@@ -271,7 +379,7 @@ def _removes_gate(operation: Operation) -> bool:
 def _taints_removed(operation: Operation, node: Mapping[str, Any]) -> list[tuple[str, str]] | None:
     """Return the key and effect of each taint that an operation removes; None if it does something else."""
     before = found_at(node, ("spec", "taints")) or ()
-    segments = parts(operation.path)[2:]
+    segments = segments_of(operation.path)[2:]
     if operation.op == "remove":
         gone = list(before) if not segments else [found_at(before, segments)]
     elif operation.op == "replace" and not segments and all(each in before for each in operation.value):
@@ -288,8 +396,4 @@ def _freed_from_uid(job: Mapping[str, Any] | None) -> list[Operation]:
     paths = [("spec", "selector"), *((*labels, each) for each in JOB_UIDS)]
     if job is not None and found_at(job, ("spec", "manualSelector")):
         return []
-    return [
-        Operation("remove", template_patch.pointer(path))
-        for path in paths
-        if job is None or found_at(job, path) is not None
-    ]
+    return [Operation("remove", pointer(*path)) for path in paths if job is None or found_at(job, path) is not None]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,7 +10,7 @@ import msgspec
 
 from stowplan.apps.explain import answers
 from stowplan.apps.explain.answers import Answer, Waiting
-from stowplan.apps.explain.kubectl_commands import Documents, Manifest, PodOrigin, RemedyCommands
+from stowplan.apps.explain.kubectl_commands import Documents, Manifest, Owner, PodCount, PodOrigin, RemedyCommands
 from stowplan.apps.explain.schedulers import DEFAULT, SERVES, Schedulers, Serving
 from stowplan.apps.explain.snapshot import Snapshot
 from stowplan.apps.explain.sources import ObjectSource
@@ -19,7 +19,7 @@ from stowplan.diagnosis.diagnosis import Diagnosis
 from stowplan.diagnosis.remedy import ObjectChange, Remedy
 from stowplan.diagnosis.search import POOL_LABEL
 from stowplan.engine.explain import Explanation
-from stowplan.objects.errors import ConfigError
+from stowplan.framework.profile import Profile
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 
@@ -48,6 +48,7 @@ class PodExplainer:
         self.snapshot, self.source, self.owners, self.schedulers = snapshot, source, owners, schedulers
         self._settings = settings
         self._searches = self._asked = 0
+        self._counts: dict[Owner, PodCount] | None = None
         self.manifests: dict[tuple[str, str], Manifest] = {}  # by kind and key: what does not exist yet
         self.rehearsed: set[str] = set()  # the keys of pods that are on nodes only in this run
         self.queue_of: Callable[[Pod], Mapping[str, Any] | None] = lambda _: None
@@ -62,15 +63,43 @@ class PodExplainer:
 
     def explanation(self, pod: Pod) -> Explanation | None:
         """Return where a pod would go now; None if nobody serves it."""
-        serving = self.schedulers.of(pod.scheduler_name)
-        if serving.absent or pod.scheduler_name not in self.snapshot.profiles:
+        serving = self._serving(pod)
+        if serving.absent:
             return None
-        return self.snapshot.answer(pod)
+        return self._as_with(pod, serving.assumed) if serving.assumed else self.snapshot.answer(pod)
+
+    def _serving(self, pod: Pod) -> Serving:
+        """Return who serves a pod, and the profile that it is judged with if that of its scheduler is not known."""
+        found = self.schedulers.of(pod.scheduler_name)
+        if found.absent or pod.scheduler_name in self.snapshot.profiles:
+            return found
+        return replace(found, assumed=self._assumed)
+
+    @property
+    def _assumed(self) -> str:
+        """The default profile, or the first one of the configuration."""
+        profiles = self.snapshot.profiles
+        return DEFAULT if DEFAULT in profiles else next(iter(profiles))
+
+    def profiles_for(self, pods: Iterable[Pod]) -> dict[str, Profile]:
+        """Return the profiles by scheduler name, with those that are assumed for these pods."""
+        assumed = {each.name: each.assumed for each in map(self._serving, pods) if each.assumed}
+        profiles = self.snapshot.profiles
+        return profiles | {name: profiles[known] for name, known in assumed.items()}
+
+    def _as_with(self, pod: Pod, profile: str) -> Explanation:
+        """Return where a pod would go if it had another schedulerName."""
+        explanation = self.snapshot.engine.explain_pod(_renamed(pod, profile))
+        return replace(explanation, decision=replace(explanation.decision, pod=pod))
 
     def answer(self, pod: Pod) -> Answer:
-        serving = self.schedulers.of(pod.scheduler_name)
-        if serving.absent or pod.scheduler_name not in self.snapshot.profiles:
+        serving = self._serving(pod)
+        if serving.absent:
             explanation, diagnosis = self._elsewhere(pod, serving)
+        elif serving.assumed:
+            explanation, diagnosis = self._as_with(pod, serving.assumed), Diagnosis()
+            if explanation.node is None:
+                diagnosis = self._diagnosed(_renamed(pod, serving.assumed))
         else:
             explanation = self.snapshot.answer(pod)
             diagnosis = self._diagnosed(pod) if explanation.node is None else Diagnosis()
@@ -86,14 +115,25 @@ class PodExplainer:
         return self.with_commands(found)
 
     def with_commands(self, answer: Answer) -> Answer:
-        """Return the answer with the commands of its remedies."""
+        """Return the answer with the commands of its remedies, and what is to be said of them."""
         commands = tuple(self.commands(each.changes) for each in answer.diagnosis.remedies)
+        remedies = tuple(self._commands.noted(each) for each in answer.diagnosis.remedies)
         origin = self._origin(answer.pod.key)
         file = "" if origin is None or origin.manifest is None else origin.manifest.file
-        return replace(answer, commands=commands, file=file)
+        diagnosis = replace(answer.diagnosis, remedies=remedies)
+        return replace(answer, diagnosis=diagnosis, commands=commands, file=file)
 
     def commands(self, changes: Sequence[ObjectChange]) -> tuple[str, ...]:
-        return RemedyCommands(self._documents, self._origin, self._settings.flags).of(changes)
+        return self._commands.of(changes)
+
+    @property
+    def _commands(self) -> RemedyCommands:
+        return RemedyCommands(self._documents, self._origin, self._settings.flags, self._pods_of)
+
+    def _pods_of(self, owner: Owner) -> PodCount:
+        if self._counts is None:
+            self._counts = self.owners.counts(self.snapshot.pods.values(), self.rehearsed)
+        return self._counts.get(owner, PodCount())
 
     def _origin(self, key: str) -> PodOrigin | None:
         """Return where a pod comes from; None for one that is not known."""
@@ -122,20 +162,14 @@ class PodExplainer:
         return not any(key in self.rehearsed for key in remedy.evicted)
 
     def _elsewhere(self, pod: Pod, serving: Serving) -> tuple[Explanation, Diagnosis]:
-        """A pod whose scheduler is absent, or not known here: what another scheduler would do with it."""
-        if not serving.absent:
-            problem = f"{pod.key} has schedulerName {pod.scheduler_name}, which has no profile"
-            remedy = f"profiles: {', '.join(self.snapshot.profiles)}; name that scheduler's configuration with --config"
-            raise ConfigError(problem, remedy=remedy)
+        """A pod whose scheduler is absent: what another scheduler would do with it."""
         name = self._serving_name()
         profile_name = name or next(iter(self.snapshot.profiles))
-        spec = msgspec.structs.replace(pod.spec, scheduler_name=profile_name)
-        variant = msgspec.structs.replace(pod, spec=spec)
-        explanation = self.snapshot.engine.explain_pod(variant)
-        found = self._diagnosed(variant) if explanation.decision.node is None else Diagnosis()
-        remedies = answers.under_another_name(pod, name, explanation.decision.node, found) if name else ()
-        decision = replace(explanation.decision, pod=pod)
-        return replace(explanation, decision=decision), answers.unserved(serving, replace(found, remedies=remedies))
+        explanation = self._as_with(pod, profile_name)
+        node = explanation.decision.node
+        found = self._diagnosed(_renamed(pod, profile_name)) if node is None else Diagnosis()
+        remedies = answers.under_another_name(pod, name, node, found) if name else ()
+        return explanation, answers.unserved(serving, replace(found, remedies=remedies))
 
     def _is_served(self, name: str) -> bool:
         return self.schedulers.of(name).state == SERVES
@@ -162,6 +196,10 @@ class PodExplainer:
             return None if known is None or kind in OWNER_KINDS else answers.document_of(known)
 
         return document
+
+
+def _renamed(pod: Pod, scheduler: str) -> Pod:
+    return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, scheduler_name=scheduler))
 
 
 OWNER_KINDS = ("Deployment", "ReplicaSet", "StatefulSet")  # typed ones have no template

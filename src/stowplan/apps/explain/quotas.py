@@ -6,13 +6,13 @@ that are admitted here are counted for the next.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
-from stowplan.apps.explain.template_patch import pointer
+from stowplan.diagnosis.patches import pointer
 from stowplan.diagnosis.remedies.lower_request import amount_text
 from stowplan.diagnosis.remedy import Operation, PatchObject
 from stowplan.framework.causes import Cause
@@ -35,7 +35,7 @@ class Share:
     hard: int
 
     def text(self, amount: int) -> str:
-        name = _plain(self.resource)
+        name = plain_name(self.resource)
         return amount_text(name, amount // (NANO // 1000) if name == "cpu" else amount // NANO)
 
 
@@ -80,20 +80,13 @@ class QuotaRefusal:
         )
         return f"exceeded quota: {self.name}, requested: {asked}, used: {used}, limited: {hard}"
 
-    def raised(self, pods: int) -> PatchObject:
-        """Return the change after which so many pods like this one are admitted."""
-        operations = [
-            Operation("replace", pointer(("spec", "hard", each.resource)), each.text(each.used + pods * each.requested))
-            for each in self.shares
-        ]
-        return PatchObject("ResourceQuota", self.key, tuple(operations))
-
 
 class Quotas:
     """`documents`: the ResourceQuotas of some namespaces. `pods`: those of the cluster."""
 
     def __init__(self, documents: Iterable[Mapping[str, Any]] = (), pods: Iterable[Pod] = ()) -> None:
         self._pods, self._quotas = list(pods), list[_Quota]()
+        self._about: dict[str, list[_Quota]] = {}  # by the key of a pod that was refused
         for each in documents:
             self.add(each)
 
@@ -108,7 +101,23 @@ class Quotas:
         refused = next(filter(None, (each.refusal(pod) for each in found)), None)
         for each in found if refused is None else ():
             each.count(pod)
+        if refused is not None:
+            self._about[pod.key] = found
         return refused
+
+    def raised(self, pods: Iterable[Pod]) -> tuple[PatchObject, ...]:
+        """Return the changes of quotas after which pods that were refused are admitted, all of them together."""
+        wanted = dict[_Quota, list[Pod]]()
+        for pod in pods:
+            for each in self._about.get(pod.key, ()):
+                wanted.setdefault(each, []).append(pod)
+        return tuple(filter(None, (each.raised(found) for each, found in wanted.items())))
+
+    def would_admit(self, pods: Sequence[Pod]) -> bool:
+        """True if pods that were refused, and are changed now, are admitted, all of them together."""
+        quotas = dict.fromkeys(each for pod in pods for each in self._about.get(pod.key, ()))
+        specified = all(each.refusal(pod) is None for pod in pods for each in self._about.get(pod.key, ()))
+        return specified and all(each.raised(pods) is None for each in quotas)
 
 
 class _Quota:
@@ -143,6 +152,19 @@ class _Quota:
         exceeded = tuple(each for each in shares if each.used + each.requested > each.hard)
         return QuotaRefusal(self._key, exceeded) if exceeded else None
 
+    def raised(self, pods: Iterable[Pod]) -> PatchObject | None:
+        """Return the change after which all these pods are admitted; None if none is needed."""
+        wanted = dict(self._used)
+        for pod in pods:
+            for name, amount in self._usage(pod).items():
+                wanted[name] = wanted.get(name, 0) + amount
+        operations = [
+            Operation("replace", pointer("spec", "hard", name), Share(name, 0, 0, hard).text(wanted[name]))
+            for name, hard in self._hard.items()
+            if wanted.get(name, 0) > max(hard, self._used.get(name, 0))
+        ]
+        return PatchObject("ResourceQuota", self._key, tuple(operations)) if operations else None
+
     def _usage(self, pod: Pod) -> dict[str, int]:
         """What a pod uses of this quota, in nano-units."""
         asked, limited = requests.total(pod), requests.total(_with_limits(pod))
@@ -151,13 +173,13 @@ class _Quota:
             if name in PODS:
                 found[name] = NANO
             elif name.startswith("limits."):
-                found[name] = limited.get(_plain(name), 0)
+                found[name] = limited.get(plain_name(name), 0)
             elif name.startswith(("requests.", "hugepages-")) or name in (*COMPUTE, "ephemeral-storage"):
-                found[name] = asked.get(_plain(name), 0)
+                found[name] = asked.get(plain_name(name), 0)
         return found
 
 
-def _plain(resource: str) -> str:
+def plain_name(resource: str) -> str:
     return resource.removeprefix("requests.").removeprefix("limits.").removeprefix("count/")
 
 
@@ -185,7 +207,7 @@ def _with_limits(pod: Pod) -> Pod:
 
 
 def _is_unspecified(pod: Pod, resource: str) -> bool:
-    name = _plain(resource)
+    name = plain_name(resource)
     if name not in COMPUTE or resource.startswith("count/"):
         return False
     kind = "limits" if resource.startswith("limits.") else "requests"

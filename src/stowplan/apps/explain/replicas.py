@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from stowplan.apps.explain.answers import Answer
 from stowplan.apps.explain.pod_explainer import PodExplainer
 from stowplan.columns.trial import Trial, without_pods
-from stowplan.diagnosis import patches
+from stowplan.diagnosis import patches, ranking
 from stowplan.diagnosis.diagnosis import Diagnosis
+from stowplan.diagnosis.edits import Edit
 from stowplan.diagnosis.rehearsing import Rehearsing
 from stowplan.diagnosis.remedies import lower_request
 from stowplan.diagnosis.remedies.scale_down import NUMBER_OF
@@ -86,7 +87,7 @@ def tried(explainer: PodExplainer, answer: Answer, pods: Sequence[Pod], behind: 
     """
     state, chosen = explainer.snapshot.state, list(pods)[:MOST_PODS]
     gone = dict.fromkeys(each.uid for each in (*pods, *behind) if each.uid in state.pods)
-    trying = ReplicaTrying(state, explainer.snapshot.profiles, chosen)
+    trying = ReplicaTrying(state, explainer.profiles_for(chosen), chosen)
     trying.order.keep_all()
     try:
         with without_pods(state, list(gone)):
@@ -94,7 +95,7 @@ def tried(explainer: PodExplainer, answer: Answer, pods: Sequence[Pod], behind: 
     finally:
         trying.order.restore()
     helpful = [each for each in found if explainer.is_possible(each)]
-    ranked = sorted(helpful, key=lambda each: -len(each.nodes))
+    ranked = sorted(helpful, key=lambda each: (-len(each.nodes), ranking.order(each)[:3]))
     diagnosis: Diagnosis = replace(answer.diagnosis, remedies=tuple(ranked))
     return explainer.with_commands(replace(answer, diagnosis=diagnosis, tried_for=len(chosen)))
 
@@ -107,7 +108,7 @@ def _tried(trying: ReplicaTrying, remedy: Remedy) -> Remedy:
     added = next((each for each in remedy.changes if isinstance(each, AddNodes)), None)
     if added is not None and len(found.nodes) < len(trying.members):
         remedy, found = _with_more_nodes(trying, remedy, added, found)
-    elif remedy.code == lower_request.CODE and len(found.nodes) < len(trying.members):
+    elif remedy.code == lower_request.CODE:
         remedy, found = _with_lower_request(trying, remedy, found)
     deleted = [each.key for each in remedy.changes if isinstance(each, DeleteObject) and each.kind == "Pod"]
     evicted = tuple(dict.fromkeys((*deleted, *scaled, *found.evicted)))
@@ -146,26 +147,42 @@ def _with_more_nodes(
 
 
 def _with_lower_request(trying: ReplicaTrying, remedy: Remedy, found: TriedReplicas) -> tuple[Remedy, TriedReplicas]:
-    """The largest request with which all pods have a node; as before if there is none above 0, or two are lowered."""
-    pod, operations = (
-        trying.waiting[0],
-        [operation for each in remedy.changes if isinstance(each, PatchObject) for operation in each.operations],
-    )
+    """The largest request with which all pods have a node; if there is none, with which as many have one as before.
+
+    As it was if there is none above 0, or two resources are lowered.
+    """
+    operations = [each for patch in remedy.changes if isinstance(patch, PatchObject) for each in patch.operations]
     names = {patches.segments(each.path)[-1] for each in operations}
-    if len(names) != 1:
+    if len(names) != 1 or not found.nodes:
         return remedy, found
     (resource,) = names
-    step, best = lower_request.step_of(resource), None
+    for wanted in dict.fromkeys((len(trying.members), len(found.nodes))):
+        better = _largest_request(trying, remedy, resource, wanted)
+        if better is not None:
+            return better
+    return remedy, found
+
+
+def _largest_request(
+    trying: ReplicaTrying, remedy: Remedy, resource: str, wanted: int
+) -> tuple[Remedy, TriedReplicas] | None:
+    """The largest request above 0 with which so many pods have a node; None if there is none."""
+    pod, step, best = trying.waiting[0], lower_request.step_of(resource), None
     low, high = 0, pod.request.get(resource, 0) // step
     while high - low > 1:
         middle = (low + high) // 2
         edit = lower_request.lowered(pod, resource, middle * step)
         tried_now = trying.try_changes(edit.changes)
-        if tried_now is not None and len(tried_now.nodes) == len(trying.members):
-            low, best = middle, (replace(remedy, text=edit.text, changes=edit.changes), tried_now)
+        if tried_now is not None and len(tried_now.nodes) >= wanted:
+            low, best = middle, (_as_edited(remedy, edit), tried_now)
         else:
             high = middle
-    return best or (remedy, found)
+    return best
+
+
+def _as_edited(remedy: Remedy, edit: Edit) -> Remedy:
+    also, ranked_as = (edit.also,) if edit.also else (), edit.ranked_as or edit.code
+    return replace(remedy, text=edit.text, changes=edit.changes, also=also, ranked_as=ranked_as)
 
 
 def _adding(remedy: Remedy, added: AddNodes, number: int) -> tuple[ObjectChange, ...]:

@@ -36,6 +36,7 @@ class Serving:
     state    serves, stopped, nobody or unknown
     by       the program
     holder   the identity in its lease
+    assumed  the profile that the pod is judged with, because that of its scheduler is not known here
     """
 
     name: str
@@ -44,6 +45,7 @@ class Serving:
     holder: str = ""
     renewed: float | None = None  # seconds before now
     lasts: float = 15.0  # seconds that its lease lasts
+    assumed: str = ""
 
     @property
     def absent(self) -> bool:
@@ -53,6 +55,10 @@ class Serving:
     @property
     def text(self) -> str:
         """One sentence; empty if nothing is known."""
+        if self.assumed:
+            who = f"{self.by} serves {self.name}" if self.state == SERVES else f"{self.name} is at work"
+            held = f" ({self.holder})" if self.holder else ""
+            return f"{who}{held}, and its profile is not known: judged with that of {self.assumed}, an assumption"
         if self.state == SERVES:
             return f"{self.by} serves {self.name}" + (f" ({self.holder})" if self.holder else "")
         if self.state == STOPPED:

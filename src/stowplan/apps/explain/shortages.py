@@ -81,9 +81,9 @@ class Shortages:
         except ConfigError:
             return None  # what is wrong with the template is not about quotas
         refused = None if made is None else next(iter(made.refused.values()), None)
-        if refused is None:
+        if made is None or refused is None:
             return None
-        return refused.cause, self._commands([refused.raised(missing)]) if refused.shares else ()
+        return refused.cause, self._commands(made.quotas.raised(made.pods * missing)) if refused.shares else ()
 
 
 def _wanted(kind: str, document: Mapping[str, Any]) -> int:

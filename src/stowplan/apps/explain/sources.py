@@ -16,6 +16,7 @@ import msgspec
 
 from stowplan.apps import cluster_objects
 from stowplan.apps.cluster_objects import Problem
+from stowplan.apps.explain.plain_documents import checked
 from stowplan.embedded.manifests import documents
 from stowplan.kube import credentials, event_loop
 from stowplan.kube.client import Client
@@ -134,7 +135,7 @@ class ClusterSource:
         response = await self._client.get(resource, key)
         if response.status in FORBIDDEN:
             self._missed(resource)
-        return _mapping(response.body) if response.ok else None
+        return _mapping(resource.kind, response.body) if response.ok else None
 
     def leases(self) -> list[Document] | None:
         if not self._asked_leases:
@@ -155,7 +156,7 @@ class ClusterSource:
         found: list[Document] = []
         try:
             async for page in self._client.list_pages(resource, namespace=namespace, fields=fields):
-                found += [_mapping(bytes(item)) or {} for item in page.items or ()]
+                found += filter(None, (_mapping(resource.kind, bytes(item)) for item in page.items or ()))
         except RefusedError as error:
             if error.status not in (*FORBIDDEN, 404):
                 raise
@@ -172,12 +173,13 @@ async def _connected(kubeconfig: str, context: str) -> tuple[Client, str]:
     return Client(Transport(access)), access.namespace
 
 
-def _mapping(document: bytes) -> Document | None:
+def _mapping(kind: str, document: bytes) -> Document | None:
+    """Return a document of the API server; None for one that cannot be read: another program may have made it."""
     try:
         found = kinds.decode_plain(document)
+        return checked(kind, found) if isinstance(found, dict) else None
     except StowplanError:
         return None
-    return found if isinstance(found, dict) else None
 
 
 class FileSource:
@@ -199,7 +201,10 @@ class FileSource:
         for file, document in documents(self._files):
             kind = kinds.name_of(document)
             if kind in KEPT or (kind == "Pod" and not _spec(document).get("nodeName")):
-                self._documents[kind, _key(document)] = document
+                try:
+                    self._documents[kind, _key(document)] = checked(kind, document)
+                except ConfigError as error:
+                    raise error.located(file) from None
             yield file, document
 
     def document(self, kind: str, key: str) -> Document | None:

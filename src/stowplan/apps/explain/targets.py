@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from stowplan.apps.explain.kubectl_commands import Owner
+from stowplan.apps.explain.kubectl_commands import Owner, PodCount
 from stowplan.embedded.api import selectors as label_selectors
 from stowplan.embedded.errors import ApiError
 from stowplan.objects import selectors
@@ -89,6 +89,17 @@ class WorkloadOwners:
         if len(ending) > 1 and found.name.endswith(ending):
             return Owner("Deployment", f"{pod.namespace}/{found.name.removesuffix(ending)}")
         return Owner("ReplicaSet", key)
+
+    def counts(self, pods: Iterable[Pod], rehearsed: Container[str] = ()) -> dict[Owner, PodCount]:
+        """Return how many pods each workload has. `rehearsed`: the keys of those that have a node only here."""
+        found: dict[Owner, PodCount] = {}
+        for pod in pods:
+            owner = None if pod.finished or pod.terminating else self.of(pod)
+            if owner is not None:
+                before = found.get(owner, PodCount())
+                runs = bool(pod.node_name) and pod.key not in rehearsed
+                found[owner] = PodCount(before.all + 1, before.running + runs)
+        return found
 
     def owned(self, pods: Iterable[Pod], target: Target, namespace: str) -> list[Pod]:
         """Return the pods of a workload; those of a ReplicaSet also if a Deployment owns it."""

@@ -10,19 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from stowplan.diagnosis.patches import pointer
+from stowplan.diagnosis.patches import segments as segments_of
 from stowplan.diagnosis.remedy import Operation
 
 # Admission computes these from the class, and refuses a pod that says otherwise.
 COMPUTED = ("/spec/priority", "/spec/preemptionPolicy")
-
-
-def parts(path: str) -> list[str]:
-    """Return the segments of a JSON pointer."""
-    return [each.replace("~1", "/").replace("~0", "~") for each in path.split("/")[1:]]
-
-
-def pointer(segments: Iterable[str]) -> str:
-    return "".join(f"/{each.replace('~', '~0').replace('/', '~1')}" for each in segments)
 
 
 def found_at(document: Any, segments: Iterable[str]) -> Any:
@@ -70,7 +63,7 @@ def _merged(before: Any, value: Any) -> Any:
 
 
 def _with_parents(operation: Operation, document: Mapping[str, Any]) -> Operation:
-    segments = parts(operation.path)
+    segments = segments_of(operation.path)
     if operation.op == "remove":
         return operation
     for end in range(1, len(segments)):
@@ -78,7 +71,7 @@ def _with_parents(operation: Operation, document: Mapping[str, Any]) -> Operatio
             value = operation.value
             for each in reversed(segments[end:]):
                 value = [value] if each in ("-", "0") else {each: value}
-            return Operation("add", pointer(segments[:end]), value)
+            return Operation("add", pointer(*segments[:end]), value)
     replaces = operation.op == "replace" and found_at(document, segments) is None
     return Operation("add", operation.path, operation.value) if replaces else operation
 
@@ -96,10 +89,10 @@ def for_template(
         template, known = _as_template(pod), False
     found = []
     for each in without_computed(operations):
-        path = _path_in(template, pod, parts(each.path))
+        path = _path_in(template, pod, segments_of(each.path))
         if path is None:
             return None
-        found.append(Operation(each.op, pointer(("spec", "template", *path)), each.value))
+        found.append(Operation(each.op, pointer("spec", "template", *path), each.value))
     document = {"spec": {"template": template}}
     if owner is not None and known:
         return completed(found, owner)
@@ -110,7 +103,7 @@ def for_template(
 def _tests(operations: Iterable[Operation], document: Mapping[str, Any]) -> Iterator[Operation]:
     """Yield what must hold for a document that is only presumed: parts are missing, elements of lists have a name."""
     for each in operations:
-        segments = parts(each.path)
+        segments = segments_of(each.path)
         whole = isinstance(each.value, Mapping | list) and segments[-1] != "-"
         if each.op == "add" and whole and found_at(document, segments) is None:
             yield Operation("test", each.path)  # for null: there is nothing
@@ -118,7 +111,7 @@ def _tests(operations: Iterable[Operation], document: Mapping[str, Any]) -> Iter
             inside = isinstance(found_at(document, segments[: end - 1]), list | tuple)
             element = found_at(document, segments[:end]) if inside else None
             if isinstance(element, Mapping) and "name" in element:
-                yield Operation("test", pointer((*segments[:end], "name")), str(element["name"]))
+                yield Operation("test", pointer(*segments[:end], "name"), str(element["name"]))
 
 
 def _path_in(template: Any, pod: Any, segments: list[str]) -> list[str] | None:

@@ -6,6 +6,7 @@ Groups come last, each as a whole. Pods that the API server would refuse take no
 from __future__ import annotations
 
 import difflib
+import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -14,17 +15,19 @@ from typing import Any
 
 import msgspec
 
+from stowplan.apps.explain import quota_remedies
 from stowplan.apps.explain.admission import WITH_PODS, Admission, Submission
 from stowplan.apps.explain.answers import Answer, FurtherPod
 from stowplan.apps.explain.in_order import InOrder
 from stowplan.apps.explain.kubectl_commands import Manifest
 from stowplan.apps.explain.pod_explainer import PodExplainer
-from stowplan.apps.explain.quotas import QuotaRefusal
+from stowplan.apps.explain.quotas import QuotaRefusal, Quotas
 from stowplan.diagnosis.diagnosis import NamedCause
 from stowplan.diagnosis.remedy import CreateObject, Operation, PatchObject, Remedy
 from stowplan.embedded.manifests import documents, documents_in
 from stowplan.framework.causes import Cause
 from stowplan.objects.errors import ConfigError
+from stowplan.objects.pod_groups import PodGroup, SigsPodGroup
 from stowplan.objects.pods import Pod
 from stowplan.objects.workloads import PriorityClass, ReplicaSet
 
@@ -39,6 +42,10 @@ def read(files: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
         if file != STDIN and not Path(file).exists():
             raise ConfigError("cannot be read: no such file", file=file)
         found += documents_in(sys.stdin.buffer.read(), STDIN) if file == STDIN else documents([file])
+    for file, document in found:
+        if not isinstance(document.get("metadata", {}), dict | None):
+            problem = f"found {json.dumps(document['metadata'], default=str)[:60]}"
+            raise ConfigError(problem, file=file, path=f"{document['kind']}: metadata", remedy="write a mapping")
     kinds = [str(document.get("kind")) for _, document in found]
     if not any(kind in ASKED for kind in kinds):
         seen = ", ".join(dict.fromkeys(kinds)) or "no document"
@@ -55,12 +62,25 @@ def submissions(
     return [each for each in made if each is not None]
 
 
+def without_pods(files: Sequence[str], groups: Iterable[Submission]) -> str:
+    """Return what is said of manifests that make no pods, where none of their groups has a pending member."""
+    told = [
+        f"group {found.key}: 0 of {found.minimum} members exist."
+        for each in groups
+        for found in each.objects
+        if isinstance(found, PodGroup | SigsPodGroup)
+    ]
+    return "\n".join(told) or f"{', '.join(files)} makes no pods."
+
+
 def explain(explainer: PodExplainer, submitted: Sequence[Submission]) -> list[Answer]:
     """Return the answers about the pods of manifests, in order."""
     files = [each.file for each in submitted]
     for each in submitted:
         alone = files.count(each.file) == 1
-        explainer.manifests[each.kind, each.key] = Manifest(each.file, each.kind, each.key, each.document, alone)
+        explainer.manifests[each.kind, each.key] = Manifest(
+            each.file, each.kind, each.key, each.document, alone, each.replicas
+        )
         for pod in each.pods if each.kind == "Pod" else ():
             explainer.manifests["Pod", pod.key] = Manifest(each.file, "Pod", pod.key, each.document, alone)
         for found in each.objects:
@@ -85,9 +105,6 @@ def _come(explainer: PodExplainer, submission: Submission, order: InOrder, group
         answer = _without_class(explainer, explainer.answer(found[0]), submission.missing_class)
         order.add(replace(answer, alike=tuple(FurtherPod(pod) for pod in found[1:])))
         return
-    refused = [pod for pod in found if pod.key in submission.refused]
-    if refused:
-        order.add(_over_quota(explainer, refused, submission.refused[refused[0].key]))
     for pod in found:
         if pod.key in submission.refused:
             continue
@@ -96,25 +113,23 @@ def _come(explainer: PodExplainer, submission: Submission, order: InOrder, group
             groups.setdefault(group, []).append(pod)
         else:
             order.come(pod)
+    refused = [pod for pod in found if pod.key in submission.refused]
+    if refused:  # they would come after those that are admitted
+        order.add(_over_quota(explainer, refused, submission.refused[refused[0].key], submission.quotas))
 
 
-def _over_quota(explainer: PodExplainer, pods: Sequence[Pod], refusal: QuotaRefusal) -> Answer:
+def _over_quota(explainer: PodExplainer, pods: Sequence[Pod], refusal: QuotaRefusal, quotas: Quotas) -> Answer:
     """The answer about pods that the API server refuses, because a quota of their namespace has no room for them."""
-    answer = explainer.answer(pods[0])
-    node = answer.explanation.decision.node
-    raised = refusal.raised(len(pods))
-    told = ", ".join(f"{each.path.rpartition('/')[2]} to {each.value}" for each in raised.operations)
-    remedies: tuple[Remedy, ...] = ()
-    if node is not None and refusal.shares:
-        remedies = (Remedy("raise-quota", f"raise quota {refusal.name}: {told}", (raised,), node),)
+    answer = replace(explainer.answer(pods[0]), alike=tuple(FurtherPod(pod) for pod in pods[1:]))
+    remedies, tried_for = quota_remedies.remedies(explainer, answer, refusal, quotas)
     cause = replace(refusal.cause, text=f"{refusal.cause.text}: the API server refuses the pod")
     own = (NamedCause("", cause), *answer.diagnosis.pod_causes)
     diagnosis = replace(answer.diagnosis, pod_causes=own, remedies=remedies, waits=(), never="")
     because = f'pods "{answer.pod.name}" is forbidden: {refusal.message}'
     decision = replace(answer.explanation.decision, post_filter=None)  # nobody is evicted for a pod that is refused
     explanation = replace(answer.explanation, decision=decision, because=because)
-    alike = tuple(FurtherPod(pod) for pod in pods[1:])
-    return explainer.with_commands(replace(answer, explanation=explanation, diagnosis=diagnosis, alike=alike))
+    whole = replace(answer, explanation=explanation, diagnosis=diagnosis, tried_for=tried_for)
+    return explainer.with_commands(whole)
 
 
 def _without_class(explainer: PodExplainer, answer: Answer, name: str) -> Answer:

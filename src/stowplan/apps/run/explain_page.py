@@ -6,12 +6,14 @@ of the command: its work, counted in decisions about pods, has a bound, and for 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from stowplan.apps.explain import answer_json, answers
 from stowplan.apps.explain.answers import Answer
-from stowplan.apps.explain.kubectl_commands import Documents, PodOrigin, RemedyCommands
+from stowplan.apps.explain.kubectl_commands import Documents, Owner, PodCount, PodOrigin, RemedyCommands
 from stowplan.apps.explain.schedulers import SERVES, Serving
 from stowplan.apps.explain.targets import WorkloadOwners
 from stowplan.diagnosis.any_pod import diagnose_any
@@ -39,8 +41,12 @@ def explained(engine: Scheduler, pod: Pod, replica_sets: Mapping[str, Any], now:
     owners = WorkloadOwners(each for each in replica_sets.values() if isinstance(each, ReplicaSet))
     members, owner = _members(engine, pod), owners.of(pod)
     commands = RemedyCommands(
-        _documents(engine, members), lambda key: PodOrigin(owners.of(members[key])) if key in members else None
+        _documents(engine, members),
+        lambda key: PodOrigin(owners.of(members[key])) if key in members else None,
+        pods_of=_counting(engine, owners, pod.namespace),
     )
+    commanded = tuple(commands.of(each.changes) for each in diagnosis.remedies)
+    diagnosis = replace(diagnosis, remedies=tuple(map(commands.noted, diagnosis.remedies)))
     wait = answers.waiting(pod, answers.document_of(pod), ())
     answer = Answer(
         explanation,
@@ -48,10 +54,11 @@ def explained(engine: Scheduler, pod: Pod, replica_sets: Mapping[str, Any], now:
         Serving(pod.scheduler_name, SERVES, "Stowplan"),
         answers.Waiting(wait.since, wait.condition, None, queue_of(engine, pod.uid, now)),
         owner,
-        tuple(commands.of(each.changes) for each in diagnosis.remedies),
+        commanded,
         bound_to=pod.node_name,
     )
-    return answer_json.of(answer) | {"extendersNotAsked": [], "unseen": []}
+    extenders = answers.not_asked([pod], engine.binding.extenders)
+    return answer_json.of(answer) | {"extendersNotAsked": extenders, "unseen": []}
 
 
 def _diagnosis(engine: Scheduler, pod: Pod, profile: Profile) -> Diagnosis:
@@ -84,6 +91,14 @@ def _members(engine: Scheduler, pod: Pod) -> dict[str, Pod]:
     """Return the pod, and those that wait with it in its group, by key."""
     unit = engine.queue.find(pod.uid)
     return {each.key: each for each in ([] if unit is None else unit.pods.values())} | {pod.key: pod}
+
+
+def _counting(engine: Scheduler, owners: WorkloadOwners, namespace: str) -> Callable[[Owner], PodCount]:
+    @cache
+    def counts() -> dict[Owner, PodCount]:
+        return owners.counts(each for each in engine.pods.values() if each.namespace == namespace)
+
+    return lambda owner: counts().get(owner, PodCount())
 
 
 def _documents(engine: Scheduler, pods: Mapping[str, Pod]) -> Documents:
