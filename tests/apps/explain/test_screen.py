@@ -111,6 +111,14 @@ def test_sentences_and_remedies_are_wrapped_and_commands_are_not(tmp_path: Path)
     assert any(len(line) > 80 for line in text.splitlines() if line.startswith("     kubectl "))
 
 
+def test_long_names_in_a_table_are_not_cut(tmp_path: Path) -> None:
+    taint = "example.com/a-very-long-name-of-a-taint-that-some-team-invented=for-itself:NoSchedule"
+    _, text = explained(tmp_path, there=[a_node("a", cpu=4, taints=[taint]), a_pod("web")])
+    table = text[text.index("┏") :]
+    cells = "".join(line.split("│")[4].strip() for line in table.splitlines() if line.startswith("│"))
+    assert taint in cells and "…" not in table
+
+
 def test_heads_of_scores_differ_at_80_columns(tmp_path: Path) -> None:
     there = [a_node("a", cpu=4), a_node("b", cpu=2), a_node("c", cpu=8, taints=["t=v:PreferNoSchedule"])]
     _, text = explained(tmp_path, "web", there=[*there, a_pod("web", cpu="1", memory="1Gi")])

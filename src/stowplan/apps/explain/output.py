@@ -196,8 +196,16 @@ def _show_tables(console: Console, answer: Answer, *, cut: bool) -> None:
         console.print(_rejections(decision))
 
 
+def _table(*heads: str, title: str | None = None) -> Table:
+    """Return a table whose cells are never cut: names that are too long go on in the next line."""
+    table = Table(title=title)
+    for head in heads:
+        table.add_column(head, overflow="fold")
+    return table
+
+
 def _causes(answer: Answer) -> Table:
-    table = Table("nodes", "because", title="causes")
+    table = _table("nodes", "because", title="causes")
     for nodes, text in cause_rows(answer):
         table.add_row(where(nodes), text)
     return table
@@ -241,7 +249,7 @@ def _scores(decision: Decision) -> Table:
 
 
 def _rejections(decision: Decision) -> Table:
-    table = Table("node", "rejected by", "because")
+    table = _table("node", "rejected by", "because")
     refused = ((name, verdict) for name, verdict in decision.trail.rejections() if verdict is not None)
     for row in _grouped((name, (verdict.plugin, ", ".join(verdict.reasons))) for name, verdict in refused):
         table.add_row(*row)
@@ -266,7 +274,7 @@ def show_all(
         most = max(lost, key=lambda answer: (not only_after_evictions(answer), len(answer.keys)))
         _show_causes(console, most, len(told))
         _show_remedies(console, most, all_remedies=all_remedies)
-    table = Table("namespace", "pod", "node", "why")
+    table = _table("namespace", "pod", "node", "why")
     for answer in answers:
         table.add_row(answer.pod.namespace, _name(answer), _nodes(answer), _why(answer))
     console.print(table)
@@ -335,7 +343,7 @@ def show_in_order(console: Console, answers: Sequence[Answer], *, all_remedies: 
     _print(console, f"{failed}." if failed else _all(number))
     for answer in lost:
         show(console, answer, all_remedies=all_remedies, above=1)
-    table = Table("pods", "node", "why")
+    table = _table("pods", "node", "why")
     for answer in answers:
         why = margin(answer.explanation.decision) if answer.node else _why(answer)
         table.add_row(_title(answer), _nodes(answer) or "none", why)
