@@ -13,6 +13,7 @@ from rich.table import Table
 
 from stowplan.apps.explain.answers import Answer
 from stowplan.apps.explain.sentences import (
+    MOST_NODES,
     cause_lines,
     cause_rows,
     margin,
@@ -73,12 +74,11 @@ def _print(console: Console, text: str, indent: int = 0, hang: int = 0) -> None:
 
 def _show_causes(console: Console, answer: Answer, above: int) -> bool:
     """Print the sentence, and as many causes as leave room for the best remedy. True if these are all."""
-    told, causes = wrapped(sentence(answer), console.width, hang=0), list(cause_lines(answer))
+    told, causes = wrapped(sentence(answer), console.width, hang=0), _short_causes(answer, console.width)
     console.print("\n".join(told), soft_wrap=True)
     left = SCREEN - above - len(told) - _first_help(answer, console.width)
     shown = 0
-    for at, line in enumerate(causes):
-        lines = wrapped(line, console.width, 2)
+    for at, lines in enumerate(causes):
         is_last = at + 1 == len(causes)
         takes_no_more_room = is_last and len(lines) == 1  # than the line that says what is left out
         if not takes_no_more_room and (at == MAX_CAUSES or (at and len(lines) + (not is_last) > left)):
@@ -88,6 +88,12 @@ def _show_causes(console: Console, answer: Answer, above: int) -> bool:
     if shown < len(causes):
         console.print(f"  … and {counted(len(causes) - shown, 'more group')} of nodes, below")
     return shown == len(causes)
+
+
+def _short_causes(answer: Answer, width: int) -> list[list[str]]:
+    """Return the lines of each cause. Of many nodes as many are named as take no further line, and one at least."""
+    ways = ([wrapped(line, width, 2) for line in cause_lines(answer, named)] for named in range(MOST_NODES, 0, -1))
+    return [min(same, key=len) for same in zip(*ways, strict=True)]
 
 
 def _first_help(answer: Answer, width: int) -> int:

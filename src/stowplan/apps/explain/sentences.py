@@ -89,13 +89,13 @@ def margin(decision: Decision) -> str:
     return f"{how}; {len(totals)} of {known} nodes can take it"
 
 
-def cause_lines(answer: Answer) -> Iterator[str]:
-    """Yield one line for the pod as a whole, and one for each group of nodes."""
+def cause_lines(answer: Answer, named: int = MOST_NODES) -> Iterator[str]:
+    """Yield one line for the pod as a whole, and one for each group of nodes. `named`: nodes of a large group."""
     own = [each for each in answer.diagnosis.pod_causes if each.cause.code != "scheduler"]
     if own:
         yield f"the pod: {joined(own)}"
     for nodes, text in cause_rows(answer):
-        yield f"{where(nodes)}: {text}"
+        yield f"{where(nodes, named)}: {text}"
 
 
 def cause_rows(answer: Answer) -> list[tuple[tuple[str, ...], str]]:
@@ -112,10 +112,11 @@ def cause_rows(answer: Answer) -> list[tuple[tuple[str, ...], str]]:
     return [(nodes, text) for text, nodes in found.items()]
 
 
-def where(nodes: Sequence[str]) -> str:
+def where(nodes: Sequence[str], named: int = MOST_NODES) -> str:
     """Return "a, b", or "15 nodes (a, b, c …)"."""
-    few = ", ".join(nodes[:MOST_NODES])
-    return few if len(nodes) <= MOST_NODES else f"{len(nodes)} nodes ({few} …)"
+    if len(nodes) <= MOST_NODES:
+        return ", ".join(nodes)
+    return f"{len(nodes)} nodes ({', '.join(nodes[:named])} …)"
 
 
 def joined(causes: Sequence[NamedCause]) -> str:
