@@ -30,7 +30,8 @@ def waits(trying: Trying, profile: Profile, terminating: Sequence[Pod]) -> Itera
                 trial.remove_pod(other.uid)
             helps = fits_somewhere(pod, state, profile)
         if helps:
-            yield Wait("terminating-pods", f"the pod fits when {_names(leaving)} ended: terminating now")
+            have = "has" if len(leaving) == 1 else "have"
+            yield Wait("terminating-pods", f"wait until {_names(leaving)} {have} ended (terminating now)")
     rivals = [
         other
         for others in state.nominated_pods.by_node.values()

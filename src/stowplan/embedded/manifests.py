@@ -83,7 +83,7 @@ def _items(document: Any, file: str) -> Iterator[Document]:
     if document is None:
         return
     if not isinstance(document, dict) or not isinstance(document.get("kind"), str):
-        raise ConfigError("not a Kubernetes object", file=file, remedy="every document needs apiVersion and kind")
+        raise ConfigError("not a Kubernetes object", file=file, remedy=_what_is_wrong(document))
     if document["kind"].endswith("List") and isinstance(document.get("items"), list):
         version, kind = document.get("apiVersion", "v1"), document["kind"].removesuffix("List")
         for item in document["items"]:
@@ -91,6 +91,13 @@ def _items(document: Any, file: str) -> Iterator[Document]:
             yield from _items({**named, **item} if isinstance(item, dict) else item, file)
     else:
         yield document
+
+
+def _what_is_wrong(document: Any) -> str:
+    """Return the remedy. kubectl writes the items of a List before its kind, so a file that ends early has no kind."""
+    if isinstance(document, dict) and isinstance(document.get("items"), list) and "kind" not in document:
+        return "it seems cut off: it has items, but does not end with kind: List; write it again"
+    return "every document needs apiVersion and kind"
 
 
 def load(api: Api, paths: Iterable[str | Path], now: float) -> LoadedManifests:

@@ -54,14 +54,14 @@ def test_a_pending_pod_has_its_causes_and_the_message_of_its_event(tmp_path: Pat
     assert answer.exit_code == 1
     text = " ".join(answer.output.split())
     assert " ".join(world.event_notes("web")[0].split()) in text
-    assert "2 nodes: insufficient cpu: the pod wants 1, at most 500m of 4 is free" in text
+    assert "a, b: insufficient cpu: the pod wants 1, at most 500m of 4 is free" in text
     assert "c: taint t=v:NoSchedule" in text
 
 
 def test_a_pod_that_fits_has_scores_and_the_margin_of_the_best_node(tmp_path: Path) -> None:
     answer = explain("web", "--from", dump(tmp_path, *NODES, a_pod("web", cpu="1")))
     assert answer.exit_code == 0, answer.output
-    assert "default/web would be scheduled to a" in answer.output and "ahead" in answer.output
+    assert "default/web would be scheduled to a" in answer.output and "best score, by " in answer.output
     assert "TaintToleration" in answer.output and "untolerated taint" in " ".join(answer.output.split())
 
 
@@ -232,8 +232,8 @@ def test_pods_of_other_schedulers_are_listed_after_ours(tmp_path: Path) -> None:
     assert answer.exit_code == 1
     assert {each["pod"]: each["node"] for each in found["items"]} == {"default/ours": "a", "default/theirs": None}
     assert found["otherSchedulers"] == {"default/theirs": "other"}
-    told = "Judged with another profile, after the others: 1 pod(s) of schedulers that have no profile here: other\n"
-    assert answer.stderr == told
+    told = "1 pod of other. Name that scheduler's configuration with --config."
+    assert answer.stderr == f"Judged with another profile, after the others: {told}\n"
 
 
 @pytest.mark.parametrize("what", [pytest.param(["web"], id="a pod"), pytest.param([], id="all pending pods")])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -15,6 +16,24 @@ from stowplan.diagnosis.remedy import AddNodes, CreateObject, DeleteObject, Obje
 from stowplan.engine.explain import Evictions, Explanation
 
 Json = dict[str, Any]
+
+
+def listed(answers: Iterable[Answer]) -> list[Json]:
+    """Return an object for each pod of some answers. `alike` differs between answers: "deployment a/web", "… (2)"."""
+    found: list[Json] = []
+    seen: Counter[str] = Counter()
+    for answer in answers:
+        name = alike(answer)
+        seen[name] += 1
+        key = name if seen[name] == 1 else f"{name} ({seen[name]})"
+        found += (each | {"alike": key} for each in items(answer))
+    return found
+
+
+def alike(answer: Answer) -> str:
+    """Return a name for the pods of an answer: their owner, or the first of them."""
+    owner = answer.owner
+    return f"pod {answer.pod.key}" if owner is None else f"{owner.kind.lower()} {owner.key}"
 
 
 def items(answer: Answer) -> list[Json]:
@@ -39,6 +58,7 @@ def of(answer: Answer) -> Json:
     return found | {
         "boundTo": answer.bound_to,
         "sentence": sentence(answer),
+        "alike": alike(answer),
         "owner": None if owner is None else {"kind": owner.kind, **_named(owner.key)},
         "scheduler": {
             "name": answer.pod.scheduler_name,

@@ -20,8 +20,8 @@ from typing import Any
 import click
 from rich.console import Console
 
-from stowplan.apps import cluster_objects, json_output, plugin_kinds, profile_loader
-from stowplan.apps.explain import answer_json, output, pages, placements, targets, what_if
+from stowplan.apps import json_output, plugin_kinds, profile_loader
+from stowplan.apps.explain import answer_json, checks, lacking_workloads, output, pages, placements, targets, what_if
 from stowplan.apps.explain.admission import Admission, Submission
 from stowplan.apps.explain.answers import Answer, not_asked
 from stowplan.apps.explain.in_order import InOrder, in_queue_order
@@ -32,13 +32,13 @@ from stowplan.apps.explain.shortages import Shortage, Shortages
 from stowplan.apps.explain.snapshot import Snapshot
 from stowplan.apps.explain.sources import ALWAYS, ClusterSource, FileSource, ObjectSource
 from stowplan.apps.explain.targets import WorkloadOwners
+from stowplan.apps.explain.texts import counted
 from stowplan.apps.leader_election import KUBE_SCHEDULER
 from stowplan.diagnosis.search import POOL_LABEL
 from stowplan.framework.config.configuration import Configuration
 from stowplan.framework.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.framework.profile import Profile
 from stowplan.objects.errors import ConfigError
-from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 from stowplan.objects.workloads import ReplicaSet
 
@@ -69,7 +69,7 @@ class ExplainOptions:
 def run(options: ExplainOptions) -> int:
     """Explain pods. Return 0 if each would get a node, 1 if one would not."""
     _check(options)
-    submitted = what_if.read(options.filenames) if options.filenames else []
+    submitted = checks.manifests(options.filenames) if options.filenames else []
     only_placements = bool(submitted) and all(each.get("kind") == "Placement" for _, each in submitted)
     with ExitStack() as closing:
         source = _source(options, closing)
@@ -145,6 +145,10 @@ class _Run:
         wanted = frozenset(ALWAYS).union(*(profile.reads for profile in profiles.values()))
         with Console(stderr=True).status("reading the cluster"):
             objects = self._source.objects(wanted, brought)
+        if options.files and not options.filenames:
+            checks.has_cluster(objects, options.files)
+        if options.namespace and not (options.filenames or options.everywhere):
+            checks.namespace_exists(options.namespace, objects)
         if not options.namespace:
             self._namespace = self._source.namespace
         self._snapshot = Snapshot(objects, profiles)
@@ -158,7 +162,7 @@ class _Run:
             *(("--kubeconfig", options.kubeconfig) if options.kubeconfig else ()),
             *(("--context", options.context) if options.context else ()),
         )
-        settings = SearchSettings(_templates(options.node_templates), options.pool_label, flags)
+        settings = SearchSettings(checks.templates(options.node_templates), options.pool_label, flags)
         self._explainer = PodExplainer(self._snapshot, self._source, owners, schedulers, settings)
         self._shortages = Shortages(self._source, self._admission, self._explainer.commands)
         if options.pages:
@@ -216,7 +220,7 @@ class _Run:
         others = {pod.key: pod.scheduler_name for pod in pending if self._is_foreign(pod)}
         if others:
             names = ", ".join(sorted(set(others.values())))
-            told = f"{len(others)} pod(s) of schedulers that have no profile here: {names}"
+            told = f"{counted(len(others), 'pod')} of {names}. Name that scheduler's configuration with --config."
             click.echo(f"Judged with another profile, after the others: {told}", err=True)
         asked = {pod.key for pod in pending}
         before = targets.selected(self._snapshot.pods, None, self._namespace, everywhere=True)
@@ -225,14 +229,35 @@ class _Run:
         order.all(in_queue_order(self._explainer, chosen), asked)
         answers = order.answers()
         self._tell_extenders(answers)
+        self._lacking = self._lacking_workloads() if selector is None else []
         if self._options.output == "table":
             elsewhere = sum(pod.key not in asked for pod in order.placed)
-            everywhere, every = self._options.everywhere, self._options.all_remedies
-            place = "" if everywhere else f" in namespace {self._namespace}; -A looks in all namespaces"
-            output.show_all(self._console, answers, elsewhere, place=place, all_remedies=every)
+            output.show_lacking(self._console, self._lacking)
+            if answers or not self._lacking:
+                every, none = self._options.all_remedies, self._none_pending()
+                output.show_all(self._console, answers, elsewhere, none=none, all_remedies=every)
         else:
-            self._echo(answers, otherSchedulers=others)
-        return _code(answers)
+            workloads = [each.as_json() for each in self._lacking]
+            self._echo(answers, otherSchedulers=others, workloads=workloads)
+        return 1 if self._lacking else _code(answers)
+
+    def _none_pending(self) -> str:
+        """Return what is said where no pod that was asked for is pending."""
+        everywhere, labels = self._options.everywhere, self._options.selector
+        place = "" if everywhere else f" in namespace {self._namespace}"
+        if not labels:
+            return (
+                f"No pod is pending{place}." if everywhere else f"No pod is pending{place}; -A looks in all namespaces."
+            )
+        others = len(targets.selected(self._snapshot.pods, None, self._namespace, everywhere=everywhere))
+        rest = f"; {counted(others, 'other')} {'is' if others == 1 else 'are'}" if others else ""
+        return f"No pod with {labels} is pending{place}{rest}."
+
+    def _lacking_workloads(self) -> list[Shortage]:
+        """Return the workloads that cannot create all their pods: these pods wait, too, but do not exist."""
+        namespace = "" if self._options.everywhere else self._namespace
+        pods, objects = self._snapshot.pods.values(), self._snapshot.objects.values()
+        return list(lacking_workloads.find(objects, pods, self._explainer.owners, self._shortages, namespace))
 
     def _is_foreign(self, pod: Pod) -> bool:
         """True for a pod of a scheduler that is at work, and whose configuration is not known here."""
@@ -300,14 +325,10 @@ class _Run:
             click.echo(told, err=True)
 
     def _echo(self, answers: list[Answer], **more: object) -> None:
-        items = [item for answer in answers for item in answer_json.items(answer)]
+        items = answer_json.listed(answers)
         document = {"apiVersion": json_output.VERSION, "kind": "DecisionList", "items": items}
         json_output.echo(document | self._about(answers) | more, self._options.output)
 
 
 def _code(answers: list[Answer]) -> int:
     return 0 if all(answer.node is not None for answer in answers) else 1
-
-
-def _templates(files: tuple[Path, ...]) -> dict[str, Node]:
-    return {each.name: each for each in cluster_objects.from_files(files)[0] if isinstance(each, Node)} if files else {}

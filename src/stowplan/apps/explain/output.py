@@ -12,9 +12,18 @@ from rich.console import Console
 from rich.table import Table
 
 from stowplan.apps.explain.answers import Answer
-from stowplan.apps.explain.sentences import cause_lines, joined, margin, sentence, waiting_lines, where
+from stowplan.apps.explain.sentences import (
+    MOST_NODES,
+    cause_lines,
+    cause_rows,
+    margin,
+    only_after_evictions,
+    sentence,
+    waiting_lines,
+    where,
+)
 from stowplan.apps.explain.shortages import Shortage
-from stowplan.apps.explain.texts import counted, screen_lines, some, wrapped
+from stowplan.apps.explain.texts import counted, in_words, screen_lines, some, wrapped
 from stowplan.diagnosis.remedy import DeleteObject, Remedy
 from stowplan.engine.explain import GroupExplanation
 from stowplan.framework.decision import Decision
@@ -23,6 +32,7 @@ SCREEN = 10  # lines that must have the answer
 MAX_CAUSES, MAX_REMEDIES, MAX_MEMBERS, MAX_ROWS = 3, 6, 20, 20
 MAX_COMMANDS = 3  # of a remedy for pods that have no owner in common
 WITH_COMMANDS = 2  # remedies whose commands are shown without being asked for
+CERTAIN = "terminating-pods"  # a wait that is sure to end
 
 
 def show(console: Console, answer: Answer, *, all_remedies: bool = False, above: int = 0) -> None:
@@ -42,26 +52,36 @@ def show_named(
     console: Console, answers: Sequence[Answer], lacking: Sequence[Shortage], *, all_remedies: bool = False
 ) -> None:
     """Print the workloads that cannot create their pods, and the answers about pods."""
-    for each in lacking:
-        console.print(each.sentence, soft_wrap=True)
-        for command in each.commands:
-            console.print(f"     {command}", soft_wrap=True)
+    show_lacking(console, lacking)
     for at, answer in enumerate(answers):
         if at or lacking:
             console.print()
         show(console, answer, all_remedies=all_remedies)
 
 
+def show_lacking(console: Console, lacking: Sequence[Shortage]) -> None:
+    """Print the workloads that cannot create their pods, with the commands that would let them."""
+    for each in lacking:
+        _print(console, each.sentence)
+        for command in each.commands:
+            console.print(f"     {command}", soft_wrap=True)
+
+
+def _print(console: Console, text: str, indent: int = 0, hang: int = 0) -> None:
+    """Print a text, wrapped between words. Commands are never wrapped: they are copied."""
+    console.print("\n".join(wrapped(text, console.width, indent, hang)), soft_wrap=True)
+
+
 def _show_causes(console: Console, answer: Answer, above: int) -> bool:
     """Print the sentence, and as many causes as leave room for the best remedy. True if these are all."""
-    told, causes = sentence(answer), list(cause_lines(answer))
-    console.print(told, soft_wrap=True)
-    left = SCREEN - above - screen_lines(told, console.width) - _first_help(answer, console.width)
+    told, causes = wrapped(sentence(answer), console.width, hang=0), _short_causes(answer, console.width)
+    console.print("\n".join(told), soft_wrap=True)
+    left = SCREEN - above - len(told) - _first_help(answer, console.width)
     shown = 0
-    for line in causes[:MAX_CAUSES]:
-        lines = wrapped(line, console.width, 2)
-        more = shown + 1 < len(causes)
-        if shown and len(lines) + more > left:
+    for at, lines in enumerate(causes):
+        is_last = at + 1 == len(causes)
+        takes_no_more_room = is_last and len(lines) == 1  # than the line that says what is left out
+        if not takes_no_more_room and (at == MAX_CAUSES or (at and len(lines) + (not is_last) > left)):
             break
         console.print("\n".join(lines), soft_wrap=True)
         shown, left = shown + 1, left - len(lines)
@@ -70,22 +90,48 @@ def _show_causes(console: Console, answer: Answer, above: int) -> bool:
     return shown == len(causes)
 
 
+def _short_causes(answer: Answer, width: int) -> list[list[str]]:
+    """Return the lines of each cause. Of many nodes as many are named as take no further line, and one at least."""
+    ways = ([wrapped(line, width, 2) for line in cause_lines(answer, named)] for named in range(MOST_NODES, 0, -1))
+    return [min(same, key=len) for same in zip(*ways, strict=True)]
+
+
 def _first_help(answer: Answer, width: int) -> int:
-    """Return how many lines the best remedy takes, with the line above it."""
+    """Return how many lines take the waits that are certain and the best remedy, with the line above it."""
+    waits = sum(len(wrapped(text, width)) for text in _certain_waits(answer))
     if not answer.diagnosis.remedies:
-        return 0
-    first = _remedy_lines(1, answer.diagnosis.remedies[0], _few(answer.commands[0], answer), answer)
-    return 1 + sum(screen_lines(line, width) for line in first)
+        return waits
+    remedy = answer.diagnosis.remedies[0]
+    first = [
+        *_remedy_lines(1, remedy, answer, width),
+        *_command_lines(_few(answer.commands[0], answer)),
+        *_further_lines(remedy, width),
+    ]
+    return waits + 1 + sum(screen_lines(line, width) for line in first)
+
+
+def _certain_waits(answer: Answer) -> list[str]:
+    """Return what helps without a change, and is sure to come."""
+    return [_capital(wait.text) for wait in answer.diagnosis.waits if wait.code == CERTAIN]
+
+
+def _capital(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _show_remedies(console: Console, answer: Answer, *, all_remedies: bool) -> None:
-    """Print the remedies: the best with their commands, the others in one line each."""
+    """Print waits that are certain, then the remedies: the best with their commands, the others in one line each."""
+    for text in _certain_waits(answer):
+        _print(console, text)
     found = list(zip(answer.diagnosis.remedies, answer.commands, strict=True))
     if found:
         console.print("Remedies, each tried:" if len(found) > 1 else "Remedy, tried:")
     for number, (remedy, commands) in enumerate(found if all_remedies else found[:MAX_REMEDIES], 1):
-        lines = _remedy_lines(number, remedy, commands if all_remedies else _few(commands, answer), answer)
-        for line in lines if all_remedies or number <= WITH_COMMANDS else lines[:1]:
+        lines = _remedy_lines(number, remedy, answer, console.width)
+        if all_remedies or number <= WITH_COMMANDS:
+            lines += _command_lines(commands if all_remedies else _few(commands, answer))
+            lines += _further_lines(remedy, console.width)
+        for line in lines:
             console.print(line, soft_wrap=True)
     hidden = [] if all_remedies else found[WITH_COMMANDS:]
     if len(found) > MAX_REMEDIES and not all_remedies:
@@ -101,25 +147,30 @@ def _few(commands: Sequence[str], answer: Answer) -> Sequence[str]:
     return [*commands[:1], f"… and {len(commands) - 1} more like it; --all-remedies shows them"]
 
 
-def _remedy_lines(number: int, remedy: Remedy, commands: Sequence[str], answer: Answer) -> list[str]:
-    return [
-        f"  {number}. {remedy.text}{_outcome(remedy, answer.tried_for)}",
-        *(f"     {command}" if "\n" not in command else command for command in commands),
-        *(f"     {each}" for each in remedy.also),
-    ]
+def _remedy_lines(number: int, remedy: Remedy, answer: Answer, width: int) -> list[str]:
+    return wrapped(f"{number}. {remedy.text}{_outcome(remedy, answer.tried_for)}", width, 2, 3)
+
+
+def _command_lines(commands: Sequence[str]) -> list[str]:
+    return [f"     {command}" if "\n" not in command else command for command in commands]
+
+
+def _further_lines(remedy: Remedy, width: int) -> list[str]:
+    return [line for each in remedy.also for line in wrapped(each, width, 5, 0)]
 
 
 def _show_prospects(console: Console, answer: Answer) -> None:
     """Print what is on its way, and what was not searched."""
     found = answer.diagnosis
     for wait in found.waits:
-        console.print(f"{'Or wait' if found.remedies else 'Wait'}: {wait.text}.", soft_wrap=True)
+        if wait.code != CERTAIN:
+            _print(console, f"{'Or wait' if found.remedies else 'Wait'}: {wait.text}.")
     if found.never:
-        console.print(f"As it is, it never fits: {found.never}.", soft_wrap=True)
+        _print(console, f"As it is, it never fits: {found.never}.")
     if not found.remedies and not found.waits and not found.never:
         console.print("No remedy was found.")
     if found.bounded:
-        console.print(f"Not all was searched: {found.bounded}.", soft_wrap=True)
+        _print(console, f"Not all was searched: {found.bounded}.")
 
 
 def _outcome(remedy: Remedy, tried_for: int = 0) -> str:
@@ -136,7 +187,8 @@ def _outcome(remedy: Remedy, tried_for: int = 0) -> str:
 
 def _show_tables(console: Console, answer: Answer, *, cut: bool) -> None:
     explanation, decision = answer.explanation, answer.explanation.decision
-    if answer.node is None and explanation.why_not and not answer.serving.absent:
+    refused = explanation.because and explanation.group is None  # by the API server; the sentence has its words
+    if answer.node is None and explanation.why_not and not answer.serving.absent and not refused:
         console.print(f"The scheduler says: {explanation.why_not}", soft_wrap=True)
     if answer.serving.absent or decision.gated is not None:
         return
@@ -150,11 +202,18 @@ def _show_tables(console: Console, answer: Answer, *, cut: bool) -> None:
         console.print(_rejections(decision))
 
 
+def _table(*heads: str, title: str | None = None) -> Table:
+    """Return a table whose cells are never cut: names that are too long go on in the next line."""
+    table = Table(title=title)
+    for head in heads:
+        table.add_column(head, overflow="fold")
+    return table
+
+
 def _causes(answer: Answer) -> Table:
-    table = Table("nodes", "because", title="causes")
-    for group in answer.diagnosis.groups:
-        named = some(group.nodes) if len(group.nodes) > 1 else ""
-        table.add_row(f"{where(group)}\n{named}".rstrip(), joined(group.causes))
+    table = _table("nodes", "because", title="causes")
+    for nodes, text in cause_rows(answer):
+        table.add_row(where(nodes), text)
     return table
 
 
@@ -181,16 +240,22 @@ def _grouped(rows: Iterable[tuple[str, tuple[str, ...]]], most: int = MAX_ROWS) 
 
 
 def _scores(decision: Decision) -> Table:
-    weights = {name: weight for name, (weight, _) in decision.trail.scores.items()}
-    table = Table("node", "total", *(f"{name} ×{weight}" for name, weight in weights.items()))
+    """Return the scores of nodes. What all nodes score alike decides nothing, and is named below the table."""
     rows = sorted(decision.trail.scored(), key=lambda row: (-row[2], row[0] != decision.node, row[0]))
-    for row in _grouped((name, (str(total), *(str(each[p]) for p in weights))) for name, each, total in rows):
+    weights = {name: weight for name, (weight, _) in decision.trail.scores.items()}
+    alike = [name for name in weights if len(rows) > 1 and len({each[name] for _, each, _ in rows}) == 1]
+    caption = f"the same score on all nodes: {', '.join(alike)}" if alike else None
+    shown = [name for name in weights if name not in alike]
+    table = Table("node", "total", caption=caption)
+    for name in shown:
+        table.add_column(f"{in_words(name)}\n×{weights[name]}", overflow="fold")
+    for row in _grouped((name, (str(total), *(str(each[p]) for p in shown))) for name, each, total in rows):
         table.add_row(*row)
     return table
 
 
 def _rejections(decision: Decision) -> Table:
-    table = Table("node", "rejected by", "because")
+    table = _table("node", "rejected by", "because")
     refused = ((name, verdict) for name, verdict in decision.trail.rejections() if verdict is not None)
     for row in _grouped((name, (verdict.plugin, ", ".join(verdict.reasons))) for name, verdict in refused):
         table.add_row(*row)
@@ -198,38 +263,56 @@ def _rejections(decision: Decision) -> Table:
 
 
 def show_all(
-    console: Console, answers: Sequence[Answer], elsewhere: int = 0, *, place: str = "", all_remedies: bool = False
+    console: Console, answers: Sequence[Answer], elsewhere: int = 0, *, none: str = "", all_remedies: bool = False
 ) -> None:
     """Print what keeps most of the pods from a node, and one row for each kind; `stowplan explain POD` has the rest.
 
     elsewhere   pods that are not listed, and take room before these
-    place       where pods were looked for
+    none        what is said if there are none
     """
     if not answers:
-        console.print(f"No pod is pending{place}.")
+        _print(console, none)
         return
-    number = sum(len(answer.keys) for answer in answers)
+    told = wrapped(_told(answers, elsewhere), console.width, hang=0)
+    console.print("\n".join(told), soft_wrap=True)
     lost = [answer for answer in answers if answer.node is None]
-    told = _told(number, sum(len(answer.keys) for answer in lost), elsewhere)
-    console.print(told, soft_wrap=True)
     if lost:
-        most = max(lost, key=lambda answer: len(answer.keys))
-        _show_causes(console, most, screen_lines(told, console.width))
+        most = max(lost, key=lambda answer: (not only_after_evictions(answer), len(answer.keys)))
+        _show_causes(console, most, len(told))
         _show_remedies(console, most, all_remedies=all_remedies)
-    table = Table("namespace", "pod", "node", "why")
+    table = _table("namespace", "pod", "node", "why")
     for answer in answers:
-        table.add_row(answer.pod.namespace, _name(answer), some(answer.nodes), _why(answer))
+        table.add_row(answer.pod.namespace, _name(answer), _nodes(answer), _why(answer))
     console.print(table)
     if lost:
         console.print("With commands and scores: stowplan explain POD|deploy/NAME -n NAMESPACE")
 
 
-def _told(number: int, lost: int, elsewhere: int) -> str:
+def _told(answers: Sequence[Answer], elsewhere: int) -> str:
+    """Return how many pods get a node, in one sentence."""
+    number = sum(len(answer.keys) for answer in answers)
     pods, others = counted(number, "pending pod"), f" with {counted(elsewhere, 'other')}" if elsewhere else ""
     order = f", judged in queue order{others}" if number + elsewhere > 1 else ""
-    if lost:
-        return f"{lost} of {pods} would get no node{order}."
+    failed = _failed(answers, pods, "would get no node")
+    if failed:
+        return f"{failed}{order}."
     return f"All {pods} would get a node{order}." if number > 1 else f"{pods} would get a node{order}."
+
+
+def _failed(answers: Sequence[Answer], pods: str, verb: str) -> str:
+    """Return how many have no node, and how many only after evictions; empty if all have one."""
+    evicting = sum(len(answer.keys) for answer in answers if only_after_evictions(answer))
+    lost = sum(len(answer.keys) for answer in answers if answer.node is None) - evicting
+    if lost:
+        return f"{lost} of {pods} {verb}" + (f", {evicting} only after evictions" if evicting else "")
+    return f"{evicting} of {pods} would get a node only after evictions" if evicting else ""
+
+
+def _nodes(answer: Answer) -> str:
+    evicted = answer.evictions
+    if evicted is not None and only_after_evictions(answer):
+        return some(sorted(set(evicted.nodes.values())))
+    return some(answer.nodes)
 
 
 def _name(answer: Answer) -> str:
@@ -246,10 +329,14 @@ def _why(answer: Answer) -> str:
     lines = [answer.serving.text] if answer.serving.absent else []
     evicted = answer.evictions
     if evicted is not None:
-        lines.append(f"evicts {some([each.key for each in evicted.victims])}")
-    lines += list(cause_lines(answer))[:MAX_CAUSES]
+        lines.append(f"after evicting {some([each.key for each in evicted.victims])}")
+    causes = list(cause_lines(answer))
+    lines += causes[:MAX_CAUSES]
+    if len(causes) > MAX_CAUSES:
+        lines.append(f"… and {len(causes) - MAX_CAUSES} more")
     if not lines or answer.explanation.group is not None:
         lines.insert(0, answer.explanation.why_not)
+    lines += [f"→ {wait.text}" for wait in answer.diagnosis.waits if wait.code == CERTAIN]
     lines += [f"→ {each.text}{_outcome(each, answer.tried_for)}" for each in answer.diagnosis.remedies[:1]]
     return "\n".join(lines)
 
@@ -258,14 +345,14 @@ def show_in_order(console: Console, answers: Sequence[Answer], *, all_remedies: 
     """Print what would happen with manifests: help for pods without a node, then a row for each kind of pods."""
     lost = [answer for answer in answers if answer.node is None]
     number = sum(len(answer.keys) for answer in answers)
-    failed = sum(len(answer.keys) for answer in lost)
-    console.print(f"{failed} of {counted(number, 'pod')} would have no node." if failed else _all(number))
+    failed = _failed(answers, counted(number, "pod"), "would have no node")
+    _print(console, f"{failed}." if failed else _all(number))
     for answer in lost:
         show(console, answer, all_remedies=all_remedies, above=1)
-    table = Table("pods", "node", "why")
+    table = _table("pods", "node", "why")
     for answer in answers:
         why = margin(answer.explanation.decision) if answer.node else _why(answer)
-        table.add_row(_title(answer), some(answer.nodes) or "none", why)
+        table.add_row(_title(answer), _nodes(answer) or "none", why)
     console.print(table)
 
 

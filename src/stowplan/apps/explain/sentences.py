@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from stowplan.apps.explain.answers import Answer
 from stowplan.apps.explain.texts import ago, counted, some
-from stowplan.diagnosis.diagnosis import CauseGroup, NamedCause
+from stowplan.diagnosis.diagnosis import NamedCause
+from stowplan.engine.explain import Evictions
 from stowplan.framework.decision import Decision
+
+MOST_NODES = 3  # that are named
+CORDON_TAINT = "taint node.kubernetes.io/unschedulable:NoSchedule"
 
 
 def sentence(answer: Answer) -> str:
@@ -28,7 +32,9 @@ def sentence(answer: Answer) -> str:
         nodes = sorted(set(evicted.nodes.values()))
         victims = some([each.key for each in evicted.victims])
         number = counted(len(evicted.victims), "pod")
-        return f"{who} would be scheduled to {some(nodes)} after the eviction of {number}: {victims}."
+        return (
+            f"{who} would be scheduled to {some(nodes)} after the eviction of {number}: {victims}{_violated(evicted)}."
+        )
     group = answer.explanation.group
     if group is not None:
         found = sum(node is not None for node in group.nodes.values())
@@ -43,6 +49,20 @@ def sentence(answer: Answer) -> str:
     return f"{who} {has} no node{since}: {none} take {them}."
 
 
+def only_after_evictions(answer: Answer) -> bool:
+    """True for pods that have no node as things are, and get one by preemption."""
+    refused = answer.explanation.because and answer.explanation.group is None
+    served = not answer.serving.absent and answer.explanation.decision.gated is None
+    return answer.node is None and served and not refused and answer.evictions is not None
+
+
+def _violated(evicted: Evictions) -> str:
+    if not evicted.violations:
+        return ""
+    one = len(evicted.victims) == 1
+    return f"; this violates {'its' if one else 'a'} PodDisruptionBudget"
+
+
 def _who(answer: Answer) -> str:
     if not answer.alike:
         return answer.pod.key
@@ -52,36 +72,58 @@ def _who(answer: Answer) -> str:
 
 
 def _since(answer: Answer) -> str:
-    if answer.waiting.since is None or not answer.now or answer.bound_to:
+    if answer.waiting.since is None or not answer.now or answer.bound_to or answer.file:
         return ""
     return f" for {ago(answer.now - answer.waiting.since)}"
 
 
 def margin(decision: Decision) -> str:
-    """Return how far the chosen node is ahead."""
+    """Return why this node was chosen, and how many could have been."""
     totals = sorted(decision.trail.totals.tolist(), reverse=True)
-    ahead = totals[0] - totals[1] if len(totals) > 1 else None
-    how = "the only feasible node" if ahead is None else f"{ahead} ahead" if ahead else "drawn from the best"
-    return f"{how}; {len(totals)} of {decision.trail.total} nodes feasible"
+    known = decision.trail.total
+    if len(totals) < 2:
+        return f"the only one of {known} nodes that can take it" if known > 1 else "the only node"
+    best = totals.count(totals[0])
+    points = counted(totals[0] - totals[1], "point")
+    how = f"chosen at random from {best} nodes with the best score" if best > 1 else f"best score, by {points}"
+    return f"{how}; {len(totals)} of {known} nodes can take it"
 
 
-def cause_lines(answer: Answer) -> Iterator[str]:
-    """Yield one line for the pod as a whole, and one for each group of nodes."""
+def cause_lines(answer: Answer, named: int = MOST_NODES) -> Iterator[str]:
+    """Yield one line for the pod as a whole, and one for each group of nodes. `named`: nodes of a large group."""
     own = [each for each in answer.diagnosis.pod_causes if each.cause.code != "scheduler"]
     if own:
         yield f"the pod: {joined(own)}"
-    said = {each.cause for each in own}
+    for nodes, text in cause_rows(answer):
+        yield f"{where(nodes, named)}: {text}"
+
+
+def cause_rows(answer: Answer) -> list[tuple[tuple[str, ...], str]]:
+    """Return nodes, and what they have against the pod beside what is wrong with the pod itself.
+
+    Groups that differ only in what is said already are one.
+    """
+    said = {each.cause.text for each in answer.diagnosis.pod_causes}
+    found: dict[str, tuple[str, ...]] = {}
     for group in answer.diagnosis.groups:
-        if not said.issuperset(each.cause for each in group.causes):
-            yield f"{where(group)}: {joined(group.causes)}"
+        text = joined([each for each in group.causes if each.cause.text not in said])
+        if text:
+            found[text] = (*found.get(text, ()), *group.nodes)
+    return [(nodes, text) for text, nodes in found.items()]
 
 
-def where(group: CauseGroup) -> str:
-    return group.nodes[0] if len(group.nodes) == 1 else f"{len(group.nodes)} nodes"
+def where(nodes: Sequence[str], named: int = MOST_NODES) -> str:
+    """Return "a, b", or "15 nodes (a, b, c …)"."""
+    if len(nodes) <= MOST_NODES:
+        return ", ".join(nodes)
+    return f"{len(nodes)} nodes ({', '.join(nodes[:named])} …)"
 
 
-def joined(causes: list[NamedCause] | tuple[NamedCause, ...]) -> str:
-    return " · ".join(dict.fromkeys(each.cause.text for each in causes))
+def joined(causes: Sequence[NamedCause]) -> str:
+    """Return the texts, each once. The taint that a cordoned node has says nothing more."""
+    cordoned = any(each.cause.code == "cordoned" for each in causes)
+    texts = dict.fromkeys(each.cause.text for each in causes)
+    return " · ".join(text for text in texts if not (cordoned and text == CORDON_TAINT))
 
 
 def waiting_lines(answer: Answer) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Sequence
 
@@ -27,16 +28,21 @@ def some(names: Sequence[str], most: int = 3) -> str:
     return f"{shown} and {len(names) - most} more" if len(names) > most else shown
 
 
-def wrapped(text: str, width: int, indent: int = 0) -> list[str]:
-    """Return a text as lines of at most this width; those after the first are indented two columns more."""
+def wrapped(text: str, width: int, indent: int = 0, hang: int = 2) -> list[str]:
+    """Return a text as lines of at most this width; those after the first are indented so many columns more."""
     first = " " * indent
-    line = " ".join(text.split())
-    return textwrap.wrap(line, width, initial_indent=first, subsequent_indent=f"{first}  ", break_on_hyphens=False)
+    line, rest = " ".join(text.split()), " " * (indent + hang)
+    return textwrap.wrap(line, width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
 
 
 def screen_lines(text: str, width: int) -> int:
     """Return how many lines a terminal of this width needs for a text that it wraps itself."""
     return sum(max(-(-len(line) // width), 1) for line in text.splitlines())
+
+
+def in_words(name: str) -> str:
+    """Return a name of a plugin as lines of one word each: a narrow head of a column."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "\n", name)
 
 
 def shortened(text: str, width: int) -> str:
