@@ -359,3 +359,69 @@ def test_preemption_is_told_apart_from_remedies(priority: int) -> None:
     diagnosis = found(a_pod(cpu=1, priority=priority), state)
     assert (diagnosis.preemption is not None) == (priority == 100)
     assert ("raise-priority" in codes(diagnosis)) == (priority == 0)
+
+
+# -- what nobody may change, or has to mend first
+
+
+def test_the_node_of_a_daemon_sets_pod_is_never_changed() -> None:
+    name = {"key": "metadata.name", "operator": "In", "values": ["a"]}
+    affinity = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchFields": [name]}]}}}
+    owner = {"kind": "DaemonSet", "name": "mon", "uid": "m", "apiVersion": "apps/v1"}
+    state = a_state(nodes=[a_node("a", cpu=1), a_node("b", cpu=8)])
+    diagnosis = found(a_pod(cpu=2, affinity=affinity, owner=owner), state)
+    assert {(each.code, each.node) for each in diagnosis.remedies} == {("lower-request", "a")}
+    anybodys = found(a_pod(cpu=2, affinity=affinity), state)
+    assert "selector-value" in codes(anybodys)
+
+
+@pytest.mark.parametrize(
+    ("key", "wait"),
+    [
+        pytest.param("not-ready", "wait until node a is ready again, or repair it", id="not ready"),
+        pytest.param("unreachable", "wait until node a is ready again, or repair it", id="unreachable"),
+        pytest.param(
+            "memory-pressure", "wait until node a is no longer under memory pressure, or repair it", id="pressure"
+        ),
+    ],
+)
+def test_what_a_taint_says_about_a_node_is_not_hidden_but_mended(key: str, wait: str) -> None:
+    diagnosis = found(a_pod(), a_state(nodes=[a_node("a", taints=[f"node.kubernetes.io/{key}:NoSchedule"])]))
+    assert not {"tolerate", "remove-taint"} & set(codes(diagnosis))
+    assert [each.text for each in diagnosis.waits] == [wait]
+
+
+def test_a_cordoned_node_that_is_not_ready_keeps_its_taint() -> None:
+    taints = ["node.kubernetes.io/unschedulable:NoSchedule", "node.kubernetes.io/not-ready:NoSchedule"]
+    diagnosis = found(a_pod(), a_state(nodes=[a_node("a", unschedulable=True, taints=taints)]))
+    assert "remove-taint" not in {code for each in diagnosis.remedies for code in each.code.split("+")}
+
+
+@pytest.mark.parametrize(
+    ("mounting", "owner", "offered"),
+    [
+        pytest.param(None, None, True, id="a claim that nobody uses"),
+        pytest.param("on a node", None, False, id="a pod on a node uses it"),
+        pytest.param("waiting", None, False, id="a pod that waits uses it"),
+        pytest.param(None, "StatefulSet", False, id="the claim is a StatefulSet's, for just this pod"),
+    ],
+)
+def test_nobody_gets_the_data_of_another_pod(mounting: str | None, owner: str | None, offered: bool) -> None:
+    lost = {"metadata": {"name": "data-pod", "namespace": "default"}, "status": {"phase": "Lost"}}
+    lost["spec"] = {"volumeName": "gone", "storageClassName": "", "accessModes": ["ReadWriteOnce"]}
+    fast = an_object(
+        "StorageClass", metadata={"name": "fast"}, provisioner="x", volumeBindingMode="WaitForFirstConsumer"
+    )
+    other = an_object(
+        "PersistentVolumeClaim",
+        metadata={"name": "other", "namespace": "default"},
+        spec={"storageClassName": "fast", "accessModes": ["ReadWriteOnce"]},
+    )
+    volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "other"}}]
+    pods = [a_pod("user", volumes=volumes, node="a")] if mounting == "on a node" else []
+    waiting = [a_pod("user", volumes=volumes)] if mounting == "waiting" else []
+    own = {} if owner is None else {"owner": {"kind": owner, "name": "p", "uid": "o", "apiVersion": "apps/v1"}}
+    pod = a_pod("pod", volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "data-pod"}}], **own)
+    state = a_state(nodes=["a"], pods=pods, others=[fast, other, an_object("PersistentVolumeClaim", **lost)])
+    diagnosis = found(pod, state, others=waiting)
+    assert ("use-claim" in codes(diagnosis)) == offered

@@ -9,7 +9,7 @@ diagnose
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -63,6 +63,7 @@ def diagnose(
     templates: Mapping[str, Node] | None = None,
     pool_label: str = POOL_LABEL,
     most_tries: int = MOST_TRIES,
+    others: Iterable[Pod] = (),
 ) -> Diagnosis:
     """Say what keeps a pod from a node, and what would help.
 
@@ -70,11 +71,12 @@ def diagnose(
     profiles     all profiles, by scheduler name: the pod could ask for another one
     templates    nodes that could be added, by name
     pool_label   nodes with the same value of this label serve as templates of their pool
+    others       pods that wait, too: what is theirs is not proposed
     """
     known = dict(profiles or {})
     if profile is not None:
         known[pod.scheduler_name] = profile
-    search = Search(pod, state, profile, known, dict(templates or {}), pool_label, most_tries)
+    search = Search(pod, state, profile, known, dict(templates or {}), pool_label, most_tries, others)
     try:
         return search.diagnosis()
     finally:
@@ -103,10 +105,11 @@ class Search:
         templates: Mapping[str, Node],
         pool_label: str,
         most_tries: int,
+        others: Iterable[Pod],
     ) -> None:
         self.pod, self.state, self.profile = pod, state, profile
         self.templates, self.pool_label, self.most_tries = templates, pool_label, most_tries
-        self.trying = Trying(pod, state, profiles)
+        self.trying = Trying(pod, state, profiles, others)
         self.workloads = scale_down.Workloads(state)
         self.found: list[tuple[Edits, Remedy]] = []
         self.bounded: list[str] = []
@@ -127,7 +130,7 @@ class Search:
         made: Edits = () if gates is None else (gates,)
         proposals = self._combined(self.profile, made, whole=True)
         if not self.found and self.pod.shape.claims:
-            for alternative in claims.alternatives(self.pod, self.state):
+            for alternative in claims.alternatives(self.pod, self.state, self.trying.awaited_claims):
                 self._combined(self.profile, (*made, *alternative))
         preemption = decision.post_filter.candidate if decision.post_filter is not None else None
         self._by_scheduler_name()

@@ -16,7 +16,7 @@ from stowplan.diagnosis.proposals import Proposal, proposal
 from stowplan.diagnosis.rejections import rejections
 from stowplan.diagnosis.remedies import node_labels, own_fields, terms
 from stowplan.diagnosis.remedies.lower_request import amount_text, lowered, step_of
-from stowplan.diagnosis.remedies.toleration import document_of, shown
+from stowplan.diagnosis.remedies.toleration import document_of, says_how_a_node_is, shown
 from stowplan.diagnosis.remedy import CreateObject, ObjectChange, Operation, PatchObject
 from stowplan.diagnosis.trying import Trying
 from stowplan.engine.rehearsal import Rehearsal
@@ -80,7 +80,8 @@ class MemberProposals:
         for node in self._trying.state.table.nodes:
             for taint in () if node is None else node.spec.taints:
                 lacking = any(not tolerated(taint, pod.tolerations) for pod in self._trying.waiting)
-                if taint.effect in HARD_EFFECTS and taint.key != CORDONED.key and lacking:
+                lasts = taint.key == CORDONED.key or says_how_a_node_is(taint)
+                if taint.effect in HARD_EFFECTS and not lasts and lacking:
                     found.setdefault((taint.key, taint.value, taint.effect), taint)
         for taint in list(found.values())[:MOST_TAINTS]:
             operator = "Equal" if taint.value else "Exists"
