@@ -167,12 +167,22 @@ def test_domains_of_tainted_nodes_need_not_count() -> None:
     assert operations(remedy) == [Operation("add", "/spec/topologySpreadConstraints/0/nodeTaintsPolicy", "Honor")]
 
 
-def test_a_request_that_is_lowered_by_more_than_half_comes_after_other_changes_of_the_pod() -> None:
+def test_a_request_that_is_lowered_by_more_than_half_comes_after_changes_that_evict_nothing() -> None:
     nodes = [a_node("small", cpu=2), a_node("kept", cpu=16, taints=["k:NoSchedule"])]
     diagnosis = found(a_pod(cpu=8), a_state(nodes=nodes))
-    assert codes(diagnosis)[:3] == ["tolerate", "lower-request", "remove-taint"]
-    assert diagnosis.remedies[1].ranked_as == "lower-request by more than half"
-    assert diagnosis.remedies[1].also == ("it would ask for less than half of the cpu that it asks for now",)
+    assert codes(diagnosis) == ["tolerate", "remove-taint", "lower-request"]
+    assert diagnosis.remedies[-1].ranked_as == "lower-request by more than half"
+    assert diagnosis.remedies[-1].also == ("it would ask for less than half of the cpu that it asks for now",)
+
+
+def test_fewer_gpus_come_after_changes_that_evict_nothing() -> None:
+    gpus = {"requests": {"example.com/gpu": "4"}, "limits": {"example.com/gpu": "4"}}
+    nodes = [
+        a_node("a", resources={"example.com/gpu": 3}),
+        a_node("b", unschedulable=True, resources={"example.com/gpu": 4}),
+    ]
+    diagnosis = found(a_pod(containers=[{"name": "main", "resources": gpus}]), a_state(nodes=nodes))
+    assert codes(diagnosis).index("uncordon") < codes(diagnosis).index("lower-request")
 
 
 def test_another_host_port_is_free_on_the_node() -> None:
@@ -425,3 +435,13 @@ def test_nobody_gets_the_data_of_another_pod(mounting: str | None, owner: str | 
     state = a_state(nodes=["a"], pods=pods, others=[fast, other, an_object("PersistentVolumeClaim", **lost)])
     diagnosis = found(pod, state, others=waiting)
     assert ("use-claim" in codes(diagnosis)) == offered
+
+
+def test_a_pod_with_two_missing_claims_gets_both() -> None:
+    fast = an_object(
+        "StorageClass", metadata={"name": "fast"}, provisioner="x", volumeBindingMode="WaitForFirstConsumer"
+    )
+    volumes = [{"name": each, "persistentVolumeClaim": {"claimName": each}} for each in ("one", "two")]
+    diagnosis = found(a_pod(volumes=volumes), a_state(nodes=["a"], others=[fast]))
+    text = "create the claim default/one, of class fast; create the claim default/two, of class fast"
+    assert texts(diagnosis, "create-claim") == [(text, "a")]

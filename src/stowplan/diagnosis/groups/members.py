@@ -26,6 +26,7 @@ from stowplan.objects.applications import BY_KUBERNETES, BY_LABELS, MINIMA
 from stowplan.objects.errors import PluginError
 from stowplan.objects.pod_groups import SigsPodGroup
 from stowplan.objects.pods import Pod
+from stowplan.objects.requests import is_extended
 from stowplan.objects.taints import HARD_EFFECTS, Taint, Toleration, tolerated
 from stowplan.objects.workloads import PriorityClass
 from stowplan.plugins.nodes.default.node_unschedulable import CORDONED
@@ -126,7 +127,7 @@ class MemberProposals:
         text = f"lower the {resource} request of every member by {amount_text(resource, by)}"
         scale = Scale(by, 0, -step_of(resource), lambda amount: self._lowered(resource, amount))
         most = max(pod.request[resource] for pod in pods)
-        ranked_as = ranking.BY_HALF if 2 * by > most else ""
+        ranked_as = ranking.BY_HALF if 2 * by > most else ranking.OF_DEVICE if is_extended(resource) else ""
         return Edit("lower-request", text, changes, by / max(most, 1), scale, ranked_as=ranked_as)
 
     # -- what the group asks for

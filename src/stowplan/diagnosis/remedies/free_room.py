@@ -231,12 +231,19 @@ def against_budgets(edits: Edits, protected: Iterable[Pod], state: ClusterState)
 
 
 def _marked(edits: Edits, keys: Container[str], ranked_as: str, also: str) -> Edits:
+    """Return the edits that delete one of the pods with a note more, and with the worst name that they have got."""
     return tuple(
-        replace(edit, ranked_as=ranked_as, also=also)
+        replace(
+            edit, ranked_as=ranking.worst(edit.ranked_as, ranked_as), also="; ".join(filter(None, (edit.also, also)))
+        )
         if any(isinstance(change, DeleteObject) and change.key in keys for change in edit.changes)
         else edit
         for edit in edits
     )
+
+
+def deletes(edit: Edit) -> bool:
+    return any(isinstance(change, DeleteObject) for change in edit.changes)
 
 
 def consequences(edits: Edits, chosen: str, trying: Trying) -> list[str]:
