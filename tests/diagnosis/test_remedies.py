@@ -445,3 +445,21 @@ def test_a_pod_with_two_missing_claims_gets_both() -> None:
     diagnosis = found(a_pod(volumes=volumes), a_state(nodes=["a"], others=[fast]))
     text = "create the claim default/one, of class fast; create the claim default/two, of class fast"
     assert texts(diagnosis, "create-claim") == [(text, "a")]
+
+
+def test_a_deployment_is_named_and_only_for_pods_that_would_stay_pending() -> None:
+    owner = {"kind": "ReplicaSet", "name": "web-5d", "uid": "r", "apiVersion": "apps/v1"}
+    web = a_pod("web", cpu=4, node="a", labels={"pod-template-hash": "5d"}, owner=owner)
+    full = a_state(nodes=[a_node("a", cpu=4)], pods=[web])
+    (remedy,) = [each for each in found(a_pod(cpu=4), full).remedies if each.code == "free-room"]
+    assert remedy.also[-1] == "scale Deployment default/web down by 1, so that the pods are not made again"
+    roomy = a_state(nodes=[a_node("a", cpu=4, labels={"disk": "ssd"}), a_node("b", cpu=4)], pods=[web])
+    pod = a_pod(cpu=4, node_selector={"disk": "ssd"})
+    (remedy,) = [each for each in found(pod, roomy).remedies if each.code == "free-room"]
+    assert remedy.also == ("pod default/web would go to node b if it is made again",)
+
+
+def test_a_pod_of_nobody_is_gone_for_good() -> None:
+    state = a_state(nodes=[a_node("a", cpu=4)], pods=[a_pod("bare", cpu=4, node="a")])
+    (remedy,) = [each for each in found(a_pod(cpu=4), state).remedies if each.code == "free-room"]
+    assert remedy.also == ("pod default/bare is gone for good: nothing makes it again",)

@@ -64,11 +64,11 @@ def diagnose_any(
 
 def joined(alone: Diagnosis, special: SpecialRemedies) -> Diagnosis:
     """Return a pod's diagnosis with what its policy or its application needs."""
+    bounded = "; ".join(filter(None, (alone.bounded, special.bounded)))
     if not special.remedies:
-        return alone
+        return replace(alone, bounded=bounded)
     known = {each.code for each in special.remedies}
     every = [*special.remedies, *(each for each in alone.remedies if each.code not in known)]
-    bounded = "; ".join(filter(None, (alone.bounded, special.bounded)))
     return replace(alone, remedies=tuple(sorted(every, key=ranking.order)), never="", bounded=bounded)
 
 

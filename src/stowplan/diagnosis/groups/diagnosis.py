@@ -130,7 +130,7 @@ class GroupSearch:
             group_causes(trying.unit.lead, trying.state, trying.profile),
             self._causes(now),
             plan,
-            tuple(remedies),
+            tuple(sorted(remedies, key=ranking.order)),
             tuple(self._waits(now, existing)),
             _never(trying.state, remedies),
             search.bounded,
