@@ -2,6 +2,9 @@
 
 A change is made in the documents of a record; the decision is made from scratch. Amounts go as far as they can (a
 request down to nothing, say), since whether a change of this kind helps at all is the question.
+
+What hides that a node is not ready, or under pressure, is no change that counts: neither a toleration of such a taint
+nor its removal. The pod would not run there; what helps is to repair the node.
 """
 
 from __future__ import annotations
@@ -25,6 +28,10 @@ Change = Callable[[Scenario], None]
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 FREE_PORT = 61_000
 HARD = ("NoSchedule", "NoExecute")
+AILING = {
+    f"node.kubernetes.io/{each}"
+    for each in ("not-ready", "unreachable", "network-unavailable", "memory-pressure", "disk-pressure", "pid-pressure")
+}
 
 
 def one_change_that_helps(scenario: Scenario, *, cluster_only: bool = False) -> str:
@@ -153,7 +160,7 @@ def without_request(scenario: Scenario, resource: str) -> None:
 def taints(scenario: Scenario) -> list[dict[str, Any]]:
     nodes = scenario["cluster"].get("nodes") or ()
     found = [taint for node in nodes for taint in (node.get("spec") or {}).get("taints") or ()]
-    return [taint for taint in found if taint["effect"] in HARD]
+    return [taint for taint in found if taint["effect"] in HARD and taint["key"] not in AILING]
 
 
 def profile_names(scenario: Scenario) -> list[str]:
@@ -172,7 +179,9 @@ def node_changes(scenario: Scenario) -> Iterator[tuple[str, Change]]:
         if spec.get("unschedulable"):
             left = [taint for taint in spec.get("taints") or () if taint["key"] != "node.kubernetes.io/unschedulable"]
             yield f"uncordon {name}", setting({"taints": left}, *path, "spec")
-        for place in range(len(spec.get("taints") or ())):
+        for place, taint in enumerate(spec.get("taints") or ()):
+            if taint["key"] in AILING:
+                continue
             yield f"taint {place} off {name}", popping(*path, "spec", "taints", place)
         for key, value in wanted:
             yield f"label {key}={value} on {name}", setting(value, *path, "metadata", "labels", key)

@@ -167,12 +167,22 @@ def test_domains_of_tainted_nodes_need_not_count() -> None:
     assert operations(remedy) == [Operation("add", "/spec/topologySpreadConstraints/0/nodeTaintsPolicy", "Honor")]
 
 
-def test_a_request_that_is_lowered_by_more_than_half_comes_after_other_changes_of_the_pod() -> None:
+def test_a_request_that_is_lowered_by_more_than_half_comes_after_changes_that_evict_nothing() -> None:
     nodes = [a_node("small", cpu=2), a_node("kept", cpu=16, taints=["k:NoSchedule"])]
     diagnosis = found(a_pod(cpu=8), a_state(nodes=nodes))
-    assert codes(diagnosis)[:3] == ["tolerate", "lower-request", "remove-taint"]
-    assert diagnosis.remedies[1].ranked_as == "lower-request by more than half"
-    assert diagnosis.remedies[1].also == ("it would ask for less than half of the cpu that it asks for now",)
+    assert codes(diagnosis) == ["tolerate", "remove-taint", "lower-request"]
+    assert diagnosis.remedies[-1].ranked_as == "lower-request by more than half"
+    assert diagnosis.remedies[-1].also == ("it would ask for less than half of the cpu that it asks for now",)
+
+
+def test_fewer_gpus_come_after_changes_that_evict_nothing() -> None:
+    gpus = {"requests": {"example.com/gpu": "4"}, "limits": {"example.com/gpu": "4"}}
+    nodes = [
+        a_node("a", resources={"example.com/gpu": 3}),
+        a_node("b", unschedulable=True, resources={"example.com/gpu": 4}),
+    ]
+    diagnosis = found(a_pod(containers=[{"name": "main", "resources": gpus}]), a_state(nodes=nodes))
+    assert codes(diagnosis).index("uncordon") < codes(diagnosis).index("lower-request")
 
 
 def test_another_host_port_is_free_on_the_node() -> None:
@@ -359,3 +369,97 @@ def test_preemption_is_told_apart_from_remedies(priority: int) -> None:
     diagnosis = found(a_pod(cpu=1, priority=priority), state)
     assert (diagnosis.preemption is not None) == (priority == 100)
     assert ("raise-priority" in codes(diagnosis)) == (priority == 0)
+
+
+# -- what nobody may change, or has to mend first
+
+
+def test_the_node_of_a_daemon_sets_pod_is_never_changed() -> None:
+    name = {"key": "metadata.name", "operator": "In", "values": ["a"]}
+    affinity = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchFields": [name]}]}}}
+    owner = {"kind": "DaemonSet", "name": "mon", "uid": "m", "apiVersion": "apps/v1"}
+    state = a_state(nodes=[a_node("a", cpu=1), a_node("b", cpu=8)])
+    diagnosis = found(a_pod(cpu=2, affinity=affinity, owner=owner), state)
+    assert {(each.code, each.node) for each in diagnosis.remedies} == {("lower-request", "a")}
+    anybodys = found(a_pod(cpu=2, affinity=affinity), state)
+    assert "selector-value" in codes(anybodys)
+
+
+@pytest.mark.parametrize(
+    ("key", "wait"),
+    [
+        pytest.param("not-ready", "wait until node a is ready again, or repair it", id="not ready"),
+        pytest.param("unreachable", "wait until node a is ready again, or repair it", id="unreachable"),
+        pytest.param(
+            "memory-pressure", "wait until node a is no longer under memory pressure, or repair it", id="pressure"
+        ),
+    ],
+)
+def test_what_a_taint_says_about_a_node_is_not_hidden_but_mended(key: str, wait: str) -> None:
+    diagnosis = found(a_pod(), a_state(nodes=[a_node("a", taints=[f"node.kubernetes.io/{key}:NoSchedule"])]))
+    assert not {"tolerate", "remove-taint"} & set(codes(diagnosis))
+    assert [each.text for each in diagnosis.waits] == [wait]
+
+
+def test_a_cordoned_node_that_is_not_ready_keeps_its_taint() -> None:
+    taints = ["node.kubernetes.io/unschedulable:NoSchedule", "node.kubernetes.io/not-ready:NoSchedule"]
+    diagnosis = found(a_pod(), a_state(nodes=[a_node("a", unschedulable=True, taints=taints)]))
+    assert "remove-taint" not in {code for each in diagnosis.remedies for code in each.code.split("+")}
+
+
+@pytest.mark.parametrize(
+    ("mounting", "owner", "offered"),
+    [
+        pytest.param(None, None, True, id="a claim that nobody uses"),
+        pytest.param("on a node", None, False, id="a pod on a node uses it"),
+        pytest.param("waiting", None, False, id="a pod that waits uses it"),
+        pytest.param(None, "StatefulSet", False, id="the claim is a StatefulSet's, for just this pod"),
+    ],
+)
+def test_nobody_gets_the_data_of_another_pod(mounting: str | None, owner: str | None, offered: bool) -> None:
+    lost = {"metadata": {"name": "data-pod", "namespace": "default"}, "status": {"phase": "Lost"}}
+    lost["spec"] = {"volumeName": "gone", "storageClassName": "", "accessModes": ["ReadWriteOnce"]}
+    fast = an_object(
+        "StorageClass", metadata={"name": "fast"}, provisioner="x", volumeBindingMode="WaitForFirstConsumer"
+    )
+    other = an_object(
+        "PersistentVolumeClaim",
+        metadata={"name": "other", "namespace": "default"},
+        spec={"storageClassName": "fast", "accessModes": ["ReadWriteOnce"]},
+    )
+    volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "other"}}]
+    pods = [a_pod("user", volumes=volumes, node="a")] if mounting == "on a node" else []
+    waiting = [a_pod("user", volumes=volumes)] if mounting == "waiting" else []
+    own = {} if owner is None else {"owner": {"kind": owner, "name": "p", "uid": "o", "apiVersion": "apps/v1"}}
+    pod = a_pod("pod", volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "data-pod"}}], **own)
+    state = a_state(nodes=["a"], pods=pods, others=[fast, other, an_object("PersistentVolumeClaim", **lost)])
+    diagnosis = found(pod, state, others=waiting)
+    assert ("use-claim" in codes(diagnosis)) == offered
+
+
+def test_a_pod_with_two_missing_claims_gets_both() -> None:
+    fast = an_object(
+        "StorageClass", metadata={"name": "fast"}, provisioner="x", volumeBindingMode="WaitForFirstConsumer"
+    )
+    volumes = [{"name": each, "persistentVolumeClaim": {"claimName": each}} for each in ("one", "two")]
+    diagnosis = found(a_pod(volumes=volumes), a_state(nodes=["a"], others=[fast]))
+    text = "create the claim default/one, of class fast; create the claim default/two, of class fast"
+    assert texts(diagnosis, "create-claim") == [(text, "a")]
+
+
+def test_a_deployment_is_named_and_only_for_pods_that_would_stay_pending() -> None:
+    owner = {"kind": "ReplicaSet", "name": "web-5d", "uid": "r", "apiVersion": "apps/v1"}
+    web = a_pod("web", cpu=4, node="a", labels={"pod-template-hash": "5d"}, owner=owner)
+    full = a_state(nodes=[a_node("a", cpu=4)], pods=[web])
+    (remedy,) = [each for each in found(a_pod(cpu=4), full).remedies if each.code == "free-room"]
+    assert remedy.also[-1] == "scale Deployment default/web down by 1, so that the pods are not made again"
+    roomy = a_state(nodes=[a_node("a", cpu=4, labels={"disk": "ssd"}), a_node("b", cpu=4)], pods=[web])
+    pod = a_pod(cpu=4, node_selector={"disk": "ssd"})
+    (remedy,) = [each for each in found(pod, roomy).remedies if each.code == "free-room"]
+    assert remedy.also == ("pod default/web would go to node b if it is made again",)
+
+
+def test_a_pod_of_nobody_is_gone_for_good() -> None:
+    state = a_state(nodes=[a_node("a", cpu=4)], pods=[a_pod("bare", cpu=4, node="a")])
+    (remedy,) = [each for each in found(a_pod(cpu=4), state).remedies if each.code == "free-room"]
+    assert remedy.also == ("pod default/bare is gone for good: nothing makes it again",)

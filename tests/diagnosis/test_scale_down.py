@@ -11,7 +11,7 @@ from stowplan.diagnosis.remedy import Operation, PatchObject, Remedy
 from stowplan.diagnosis.search import diagnose
 from stowplan.objects import kinds
 from stowplan.objects.pods import Pod
-from stowplan.objects.workloads import ReplicaSet
+from stowplan.objects.workloads import PodDisruptionBudget, ReplicaSet, StatefulSet
 from stowplan.testing.builders import a_node, a_pod, a_profile, a_state
 
 READY = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
@@ -113,3 +113,47 @@ def test_siblings_of_the_pod_come_last() -> None:
     assert found[-1].also[-1].endswith("this only moves the problem")
     assert ("default/other",) in [each.evicted for each in found]
     assert "scale-down" not in {each.code for each in found}
+
+
+def test_a_stateful_set_counts_pods_that_have_no_node() -> None:
+    document = {"metadata": {"name": "db", "namespace": "default"}, "spec": {"replicas": 4}}
+    pods = [of("StatefulSet", "db", f"db-{at}", node) for at, node in ((1, "b"), (2, "b"), (3, "a"))]
+    (remedy,) = scaling(*pods, others=[kinds.convert(StatefulSet, document)])
+    assert remedy.evicted == ("default/db-3",)
+    assert remedy.changes == (PatchObject("StatefulSet", "default/db", (Operation("replace", "/spec/replicas", 3),)),)
+
+
+def test_a_stateful_set_that_does_not_count_from_0_is_not_scaled() -> None:
+    document = {"metadata": {"name": "db", "namespace": "default"}, "spec": {"replicas": 2}}
+    pods = [of("StatefulSet", "db", f"db-{at}", node) for at, node in ((5, "b"), (6, "a"))]
+    assert scaling(*pods, others=[kinds.convert(StatefulSet, document)]) == []
+
+
+WEB = {"kind": "ReplicaSet", "name": "web", "uid": "w", "apiVersion": "apps/v1"}
+
+
+def test_a_priority_that_only_evicts_siblings_is_not_proposed() -> None:
+    state = a_state(nodes=[a_node("a", cpu=2)], pods=[a_pod("sibling", cpu=2, node="a", owner=WEB)])
+    found = diagnose(a_pod(cpu=2, owner=WEB), state, a_profile()).remedies
+    assert "raise-priority" not in {each.code for each in found}
+
+
+def test_a_priority_that_evicts_a_sibling_among_others_comes_last() -> None:
+    pods = [a_pod("sibling", cpu=2, node="a", owner=WEB), a_pod("other", cpu=2, node="a")]
+    state = a_state(nodes=[a_node("a", cpu=4)], pods=pods)
+    found = diagnose(a_pod(cpu=4, owner=WEB), state, a_profile()).remedies
+    (remedy,) = [each for each in found if each.code == "raise-priority"]
+    assert remedy.ranked_as == "free-room of siblings"
+    assert remedy.also == ("its own owner makes default/sibling again: this only moves the problem",)
+
+
+def test_a_sibling_that_a_budget_protects_is_told_both() -> None:
+    budget = {"metadata": {"name": "keep", "namespace": "default"}, "spec": {"selector": {"matchLabels": {"app": "w"}}}}
+    pods = [a_pod("sibling", cpu=2, node="a", owner=WEB, labels={"app": "w"})]
+    state = a_state(nodes=[a_node("a", cpu=2)], pods=pods, others=[kinds.convert(PodDisruptionBudget, budget)])
+    found = [each for each in diagnose(a_pod(cpu=2, owner=WEB), state, a_profile()).remedies if each.evicted]
+    (deleting,) = [each for each in found if each.code == "free-room"]
+    assert deleting.ranked_as == "free-room of siblings"
+    assert "only moves the problem" in deleting.also[-1]
+    assert "PodDisruptionBudget default/keep protects" in deleting.also[-1]
+    assert all("free-room of siblings" in each.ranked_as for each in found)

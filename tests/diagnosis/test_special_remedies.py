@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from stowplan.diagnosis.any_pod import diagnose_any
+from stowplan.diagnosis.any_pod import diagnose_any, joined
+from stowplan.diagnosis.diagnosis import Diagnosis
 from stowplan.diagnosis.special_remedies import SpecialRemedies, special_remedies
 from stowplan.framework.profile import Profile
 from stowplan.objects.meta import Object
@@ -186,3 +187,14 @@ def test_remedies_of_many_drawn_pods_are_sound_and_minimal(draw: Draw, name: str
     print(counts)  # noqa: T201
     assert counts["pods"] == 100
     assert counts["with a remedy"] >= 95
+
+
+def test_a_pod_that_the_kubelet_makes_again_is_not_deleted() -> None:
+    mirror = a_pod("static", cpu=1, node="n", annotations={"kubernetes.io/config.mirror": "x"})
+    objects = [a_node("n", cpu=4, memory="8Gi"), mirror, a_driver(annotations=needs(3))]
+    found = diagnosed(a_judged_world(objects, (), profiles()), DRIVER).remedies
+    assert "free-room" not in {each.code for each in found}
+
+
+def test_a_search_that_found_nothing_special_still_says_where_it_stopped() -> None:
+    assert joined(Diagnosis(bounded="one"), SpecialRemedies((), "two")).bounded == "one; two"

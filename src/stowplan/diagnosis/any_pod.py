@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping
 from dataclasses import replace
+from typing import Any
 
 import msgspec
 
@@ -40,7 +41,7 @@ def diagnose_any(
     most_tries   of changes, in each of the searches; None: their own bounds
     groups       diagnoses of groups by name, if the caller keeps them for the next member; new ones are entered
     """
-    bounds = {} if most_tries is None else {"most_tries": most_tries}
+    bounds: dict[str, Any] = {} if most_tries is None else {"most_tries": most_tries}
     unit = scheduler.queue.find(pod.uid)
     if unit is not None and unit.group and not unit.broken:
         known = {} if groups is None else groups
@@ -54,7 +55,8 @@ def diagnose_any(
         unbound = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=""))
         profile = scheduler.profiles.get(pod.scheduler_name)
         alone = diagnose(
-            unbound, state, profile, profiles=profiles, templates=templates, pool_label=pool_label, **bounds
+            unbound, state, profile, profiles=profiles, templates=templates, pool_label=pool_label,
+            others=(other for unit in scheduler.queue.units.values() for other in unit.pods.values()), **bounds,
         )  # fmt: skip
         special = special_remedies(unbound, state, every, templates=templates, pool_label=pool_label, **bounds)
     return joined(alone, special)
@@ -62,11 +64,11 @@ def diagnose_any(
 
 def joined(alone: Diagnosis, special: SpecialRemedies) -> Diagnosis:
     """Return a pod's diagnosis with what its policy or its application needs."""
+    bounded = "; ".join(filter(None, (alone.bounded, special.bounded)))
     if not special.remedies:
-        return alone
+        return replace(alone, bounded=bounded)
     known = {each.code for each in special.remedies}
     every = [*special.remedies, *(each for each in alone.remedies if each.code not in known)]
-    bounded = "; ".join(filter(None, (alone.bounded, special.bounded)))
     return replace(alone, remedies=tuple(sorted(every, key=ranking.order)), never="", bounded=bounded)
 
 

@@ -13,6 +13,7 @@ from stowplan.diagnosis.proposals import Proposal, proposal
 from stowplan.diagnosis.rehearsing import Rehearsing
 from stowplan.diagnosis.rejections import rejections
 from stowplan.diagnosis.remedies import more_nodes
+from stowplan.diagnosis.remedies.free_room import may_go
 from stowplan.diagnosis.remedy import DeleteObject, Operation, PatchObject
 from stowplan.objects.errors import PluginError
 from stowplan.objects.nodes import Node
@@ -101,7 +102,7 @@ class ClusterProposals:
 
     def _freed(self) -> Iterator[Proposal]:
         placed = [each.pod for each in self._trying.state.pods.values() if each.pod.key not in self._trying.members]
-        pods = [pod for pod in placed if not pod.terminating and not pod.of_daemon_set]
+        pods = [pod for pod in placed if may_go(pod)]
         cheapest = tuple(self._cheapest({pod.uid for pod in pods}))[:MOST_DELETED]
         if cheapest:
             yield Proposal(_deleting, cheapest)

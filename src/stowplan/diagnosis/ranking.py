@@ -10,6 +10,7 @@ from stowplan.diagnosis.remedy import Remedy
 # Remedies of one row come before those of the next; in a row, fewer changes first, then in this order, then the
 # smaller change. A name is a code, and behind it what makes a change of this kind a worse one, if that counts.
 BY_HALF, TO_FILL_IN = "lower-request by more than half", "create-class to be filled in"
+OF_DEVICE = "lower-request of an extended resource"
 OTHER_DATA = "use-claim with other data"
 PROTECTED, SIBLING = "free-room against a budget", "free-room of siblings"
 ROWS: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -35,16 +36,16 @@ ROWS: tuple[tuple[str, tuple[str, ...]], ...] = (
         ),
     ),
     (
-        "the pod alone changes, but hardly works as before: a request is lowered to nothing, or by more than half",
-        (BY_HALF,),
-    ),
-    (
         "the cluster changes, nothing is evicted",
         (
             *("uncordon", "create-claim", "create-class", "create-volume", "remove-taint", "label-node"),
             *("mend-policy", "raise-policy", "list-domain", "policy-selector", "prefer-policy"),
             *("more-executors", "release-reservation", "tolerate-cordon", "add-nodes"),
         ),
+    ),
+    (
+        "the pod alone changes, but hardly works as before: a request is lowered by more than half, or one of a device",
+        (BY_HALF, OF_DEVICE),
     ),
     ("the cluster changes, nothing is evicted, but the reader has to find out a value", (TO_FILL_IN,)),
     ("the pod alone changes, but finds other data", (OTHER_DATA,)),
@@ -88,6 +89,11 @@ def order(remedy: Remedy) -> tuple[object, ...]:
     names = (remedy.ranked_as or remedy.code).split("+")
     places = sorted((_PLACES.get(each, _LAST) for each in names), reverse=True)
     return places[0][0], len(places), places, len(remedy.changes), remedy.text
+
+
+def worst(*names: str) -> str:
+    """Return the name that is the last in the table; an empty one counts for nothing."""
+    return max(names, key=lambda each: _PLACES.get(each, _LAST) if each else (-1, 0))
 
 
 def code(edits: Sequence[Edit]) -> str:

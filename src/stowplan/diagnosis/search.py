@@ -9,9 +9,9 @@ diagnose
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 from stowplan.columns.arrays import Rows
@@ -63,6 +63,7 @@ def diagnose(
     templates: Mapping[str, Node] | None = None,
     pool_label: str = POOL_LABEL,
     most_tries: int = MOST_TRIES,
+    others: Iterable[Pod] = (),
 ) -> Diagnosis:
     """Say what keeps a pod from a node, and what would help.
 
@@ -70,11 +71,12 @@ def diagnose(
     profiles     all profiles, by scheduler name: the pod could ask for another one
     templates    nodes that could be added, by name
     pool_label   nodes with the same value of this label serve as templates of their pool
+    others       pods that wait, too: what is theirs is not proposed
     """
     known = dict(profiles or {})
     if profile is not None:
         known[pod.scheduler_name] = profile
-    search = Search(pod, state, profile, known, dict(templates or {}), pool_label, most_tries)
+    search = Search(pod, state, profile, known, dict(templates or {}), pool_label, most_tries, others)
     try:
         return search.diagnosis()
     finally:
@@ -103,10 +105,11 @@ class Search:
         templates: Mapping[str, Node],
         pool_label: str,
         most_tries: int,
+        others: Iterable[Pod],
     ) -> None:
         self.pod, self.state, self.profile = pod, state, profile
         self.templates, self.pool_label, self.most_tries = templates, pool_label, most_tries
-        self.trying = Trying(pod, state, profiles)
+        self.trying = Trying(pod, state, profiles, others)
         self.workloads = scale_down.Workloads(state)
         self.found: list[tuple[Edits, Remedy]] = []
         self.bounded: list[str] = []
@@ -127,7 +130,7 @@ class Search:
         made: Edits = () if gates is None else (gates,)
         proposals = self._combined(self.profile, made, whole=True)
         if not self.found and self.pod.shape.claims:
-            for alternative in claims.alternatives(self.pod, self.state):
+            for alternative in claims.alternatives(self.pod, self.state, self.trying.awaited_claims):
                 self._combined(self.profile, (*made, *alternative))
         preemption = decision.post_filter.candidate if decision.post_filter is not None else None
         self._by_scheduler_name()
@@ -216,6 +219,8 @@ class Search:
             if place >= (MOST_SETS if len(self.state.pods) < MANY_PODS else MOST_SETS_OF_MANY):
                 self.bounded.append("not every pair of changes was tried beside deletions and more nodes")
                 return
+            if len(made) + len(edits) <= MOST_CHANGES and len(edits) > 1 and self.try_edits((*made, *edits)):
+                continue
             if len(made) + len(edits) < MOST_CHANGES:
                 self._whole(self._proposals(profile, (*made, *edits), None, whole=True))
 
@@ -248,8 +253,17 @@ class Search:
         edits, decision = found
         candidate = None if decision.post_filter is None else decision.post_filter.candidate
         if decision.node is None and candidate is not None:
+            own = self.workloads.name_of(self.pod)
+            siblings = [
+                each.key for each in candidate.victims if own is not None and self.workloads.name_of(each) == own
+            ]
+            if siblings and len(siblings) == len(candidate.victims):
+                return  # the pod and its siblings would only change places
             protected = f"{candidate.violations} of the evicted pods are protected by a PodDisruptionBudget"
             also = [protected] if candidate.violations else []
+            if siblings:
+                note = f"its own owner makes {', '.join(siblings)} again: this only moves the problem"
+                edits = tuple(replace(edit, ranked_as=ranking.SIBLING, also=note) for edit in edits)
             self.keep(edits, candidate.node, [victim.key for victim in candidate.victims], also)
         else:
             self.keep(edits, decision.node)
@@ -293,14 +307,14 @@ class Search:
         pods, also = free_room.deleted_pods(edits, self.trying), free_room.consequences(edits, node, self.trying)
         deleted = [change.key for edit in edits for change in edit.changes if isinstance(change, DeleteObject)]
         protected = budgets.violated(pods, self.state)
+        edits = free_room.as_siblings(edits, self.pod, self.trying)
         if protected:
             changed = budgets.allowing(pods, self.state)
             if changed:
                 self.keep((*changed, *edits), node, deleted, also)
             edits = free_room.against_budgets(edits, protected, self.state)
-        edits = free_room.as_siblings(edits, self.pod, self.trying)
         self.keep(edits, node, deleted, also)
-        if not any(edit.ranked_as for edit in edits):
+        if not any(edit.ranked_as for edit in edits if free_room.deletes(edit)):
             self._scale_down(edits, pods)
 
     def _scale_down(self, edits: Edits, pods: Sequence[Pod]) -> None:
@@ -310,7 +324,7 @@ class Search:
         if workload is None or scaled is None or self.trying.tries >= self.most_tries:
             return
         self.trying.add_document(workload.kind, workload.key, {"spec": {}})
-        others = (edit for edit in edits if not any(isinstance(each, DeleteObject) for each in edit.changes))
+        others = (edit for edit in edits if not free_room.deletes(edit))
         smaller = minimal((*others, scaled), self.trying.fits)
         decision = self.trying.decide(smaller)
         if decision is not None and decision.node is not None and not self.is_known(smaller):

@@ -28,7 +28,7 @@ def single_edits(case: Case, offers: list[Offer]) -> list[Edits]:
 
 def _claims(case: Case) -> Iterator[Edits]:
     if case.found.refused:
-        yield from claims.alternatives(case.pod, case.state)
+        yield from claims.alternatives(case.pod, case.state, case.trying.awaited_claims)
 
 
 def _requests(case: Case) -> Iterator[Edits]:

@@ -22,12 +22,15 @@ Answer = TypeVar("Answer")
 
 
 class Trying(ChangedCluster):
-    """Tries changes for one pod. `tries` counts them, so that a search can stop."""
+    """Tries changes for one pod. `tries` counts them, so that a search can stop. `others`: pods that wait, too."""
 
-    def __init__(self, pod: Pod, state: ClusterState, profiles: Mapping[str, Profile]) -> None:
+    def __init__(
+        self, pod: Pod, state: ClusterState, profiles: Mapping[str, Profile], others: Iterable[Pod] = ()
+    ) -> None:
         super().__init__(state, profiles, [pod])
         self.pod = pod
         self.tries = 0
+        self.awaited_claims = frozenset(key for other in others if other.uid != pod.uid for key in other.shape.claims)
 
     def variant(self, changes: Iterable[ObjectChange]) -> Pod:
         """Return the pod as it would be, without making the changes of other objects."""

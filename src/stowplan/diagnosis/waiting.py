@@ -1,13 +1,21 @@
-"""What is on its way: pods that are leaving, room set aside for others, a scheduler that must run."""
+"""What is on its way: pods that are leaving, room set aside for others, nodes that may be well again."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import msgspec
+
+from stowplan.columns.state import ClusterState
 from stowplan.diagnosis.diagnosis import Wait
+from stowplan.diagnosis.rejections import rejections
+from stowplan.diagnosis.remedies.toleration import NOT_READY, PRESSURES, says_how_a_node_is
 from stowplan.diagnosis.trying import Trying, fits_somewhere
 from stowplan.framework.profile import Profile
+from stowplan.objects.changes import Put
+from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
+from stowplan.objects.taints import HARD_EFFECTS, tolerated
 
 MOST_NAMES = 5
 
@@ -45,12 +53,47 @@ def waits(trying: Trying, profile: Profile, terminating: Sequence[Pod]) -> Itera
             helps = fits_somewhere(pod, state, profile)
         if helps:
             yield Wait("nomination", f"room is set aside for {_names(rivals)}; it is free if these go elsewhere")
+    yield from nodes_to_mend(pod, state, profile)
     nominated = pod.nominated_node or state.nominated_pods.node_of(pod.uid)
     if nominated:
         yield Wait("nominated", f"the pod is nominated to node {nominated}: room is being made for it there")
 
 
+def nodes_to_mend(pod: Pod, state: ClusterState, profile: Profile) -> Iterator[Wait]:
+    """Yield what has to change on nodes that would have room for the pod if they were well."""
+    ill = {node.name: node for node in state.table.nodes if node is not None and any(_ills(node, pod))}
+    if not ill:
+        return
+    with state.trial():
+        for node in ill.values():
+            kept = tuple(taint for taint in node.spec.taints if not says_how_a_node_is(taint))
+            spec = msgspec.structs.replace(node.spec, taints=kept)
+            state.apply(Put(msgspec.structs.replace(node, spec=spec)))
+        found = rejections(pod, state, profile)
+        helped = [name for name in found.nodes.where(found.feasible()).names if name in ill]
+    alike: dict[str, list[str]] = {}
+    for name in helped:
+        ills = " and ".join(dict.fromkeys(_ills(ill[name], pod)))
+        alike.setdefault(ills, []).append(name)
+    for ills, names in alike.items():
+        shown = f"node {names[0]} is" if len(names) == 1 else f"one of the nodes {_few(names)} is"
+        yield Wait("node-not-well", f"wait until {shown} {ills}, or repair it")
+
+
+def _ills(node: Node, pod: Pod) -> Iterator[str]:
+    """Yield what a node must be again, for each taint that says how it is and keeps the pod away."""
+    for taint in node.spec.taints:
+        if taint.effect in HARD_EFFECTS and not tolerated(taint, pod.tolerations):
+            if taint.key in NOT_READY:
+                yield "ready again"
+            elif taint.key in PRESSURES:
+                yield f"no longer under {PRESSURES[taint.key]} pressure"
+
+
 def _names(pods: Sequence[Pod]) -> str:
-    names = [pod.key for pod in pods]
+    return _few([pod.key for pod in pods])
+
+
+def _few(names: Sequence[str]) -> str:
     more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
     return ", ".join(names[:MOST_NAMES]) + more

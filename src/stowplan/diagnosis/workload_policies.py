@@ -15,6 +15,7 @@ from stowplan.diagnosis.edits import Edit, Scale
 from stowplan.diagnosis.patches import pointer
 from stowplan.diagnosis.proposals import Proposal, proposal
 from stowplan.diagnosis.rehearsing import Rehearsing
+from stowplan.diagnosis.remedies.free_room import may_go
 from stowplan.diagnosis.remedy import DeleteObject, ObjectChange, Operation, PatchObject
 from stowplan.objects import selectors
 from stowplan.objects.meta import Object
@@ -217,7 +218,9 @@ class WorkloadPolicyProposals:
         pods = [
             each.pod.key
             for each in self._state.pods.values()
-            if each.pod.namespace == self._pod.namespace and selectors.matches(policy.rule.selector, each.pod.labels)
+            if each.pod.namespace == self._pod.namespace
+            and selectors.matches(policy.rule.selector, each.pod.labels)
+            and may_go(each.pod)
         ]
 
         def make(keys: tuple[Any, ...]) -> Edit:

@@ -5,11 +5,11 @@ Other pods that wait are not looked at: after a change they may take the room fi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from stowplan.columns.state import ClusterState
-from stowplan.diagnosis import causes, ranking
+from stowplan.diagnosis import causes, ranking, waiting
 from stowplan.diagnosis.cluster_proposals import FREE_ROOM, ClusterProposals
 from stowplan.diagnosis.diagnosis import CauseGroup, NamedCause, Wait
 from stowplan.diagnosis.edits import Edit, Edits
@@ -27,6 +27,7 @@ from stowplan.engine.preemption.group_preemption import PreemptionPlan
 from stowplan.engine.rehearsal import Rehearsal
 from stowplan.engine.scheduler import Scheduler
 from stowplan.engine.unit import QueueStage
+from stowplan.framework.decision import Decision
 from stowplan.framework.group import UNKNOWN
 from stowplan.objects.applications import is_driver
 from stowplan.objects.nodes import Node
@@ -129,7 +130,7 @@ class GroupSearch:
             group_causes(trying.unit.lead, trying.state, trying.profile),
             self._causes(now),
             plan,
-            tuple(remedies),
+            tuple(sorted(remedies, key=ranking.order)),
             tuple(self._waits(now, existing)),
             _never(trying.state, remedies),
             search.bounded,
@@ -201,6 +202,9 @@ class GroupSearch:
                 listed.append(MemberCauses(tuple(keys), own, groups))
         return tuple(listed)
 
+    def _failed(self, now: Rehearsal) -> Sequence[Decision]:
+        return () if now.outcome is None else now.outcome.failed
+
     def _waits(self, now: Rehearsal, existing: int) -> list[Wait]:
         waits = []
         if now.group.minimum < UNKNOWN and existing < now.group.minimum:
@@ -212,9 +216,11 @@ class GroupSearch:
             waits.append(
                 Wait("terminating-pods", f"pods are terminating whose room would do: {', '.join(leaving[:5])}")
             )
+        for pod in {decision.pod.shape.key: decision.pod for decision in self._failed(now)}.values():
+            waits += list(waiting.nodes_to_mend(pod, self._trying.state, self._trying.profile))
         if self._trying.unit.stage is QueueStage.BACKOFF:
             waits.append(Wait("backoff", "its next attempt comes after a backoff"))
-        return waits
+        return list(dict.fromkeys(waits))
 
 
 def _never(state: ClusterState, remedies: list[Remedy]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from difflib import SequenceMatcher
 from itertools import islice
 
@@ -22,16 +22,19 @@ _DEFAULT = "storageclass.kubernetes.io/is-default-class"
 _TO_FILL_IN = "example.com/fill-in-the-provisioner"  # where no class tells which provisioner the cluster has
 
 
-def alternatives(pod: Pod, state: ClusterState) -> Iterator[Edits]:
-    """Yield what could be done about claims that no node can use: for each volume that is in trouble, alone."""
+def alternatives(pod: Pod, state: ClusterState, awaited: Container[str] = ()) -> Iterator[Edits]:
+    """Yield what could be done about claims that no node can use: for each volume that is in trouble, alone.
+
+    awaited   the claims of other pods that wait, by key
+    """
     claims = state.store.every(PersistentVolumeClaim)
     for at, volume in enumerate(pod.spec.volumes):
         key = claim_of(pod, volume)
         if not key:
             continue
         claim = claims.get(key)
-        if volume.persistent_volume_claim is not None:
-            yield from _others(pod, at, key, state, is_missing=claim is None)
+        if volume.persistent_volume_claim is not None and (claim is None or not _is_of_template(pod, key)):
+            yield from _others(pod, at, key, state, awaited, is_missing=claim is None)
         if claim is None:
             yield from _created(pod, volume, key, state)
         elif claim.storage_class and state.store.get(StorageClass, claim.storage_class) is None:
@@ -40,14 +43,36 @@ def alternatives(pod: Pod, state: ClusterState) -> Iterator[Edits]:
             yield (_volume(claim),)
 
 
-def _others(pod: Pod, at: int, key: str, state: ClusterState, *, is_missing: bool) -> Iterator[Edits]:
-    """Yield claims of the namespace instead, the nearest spelling first. A claim that exists has data of its own."""
+def _is_of_template(pod: Pod, key: str) -> bool:
+    """True if a StatefulSet made the claim for just this pod, from a volumeClaimTemplate."""
+    owner = pod.controller()
+    return owner is not None and owner.kind == "StatefulSet" and key.endswith(f"-{pod.name}")
+
+
+def _is_used(key: str, state: ClusterState) -> bool:
+    """True if a pod on a node, or one that is nominated to a node, mounts a claim."""
+    tally = state.uses.tallies.get(("claim", key))
+    if tally is not None and len(tally.sparse()[0]):
+        return True
+    return any(key in each.shape.claims for others in state.nominated_pods.by_node.values() for each in others.values())
+
+
+def _others(
+    pod: Pod, at: int, key: str, state: ClusterState, awaited: Container[str], *, is_missing: bool
+) -> Iterator[Edits]:
+    """Yield claims of the namespace instead, the nearest spelling first. A claim that exists has data of its own.
+
+    Instead of a claim that exists nobody gets the data of another pod. One that is missing is taken for a typo.
+    """
     name = key.rpartition("/")[2]
     found = [
         each.name
         for each in state.store.every(PersistentVolumeClaim).values()
         if each.namespace == pod.namespace and each.name != name and not each.terminating
     ]
+    if not is_missing:
+        keys = {other: f"{pod.namespace}/{other}" for other in found}
+        found = [each for each in found if keys[each] not in awaited and not _is_used(keys[each], state)]
     found.sort(key=lambda other: (-SequenceMatcher(None, name, other).ratio(), other))
     path = pointer("spec", "volumes", at, "persistentVolumeClaim", "claimName")
     for other in islice(found, MOST_CLAIMS):

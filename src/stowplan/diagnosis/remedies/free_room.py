@@ -107,7 +107,7 @@ class Room:
     def _chosen(self, at: int) -> list[Pod]:
         """Return the pods to delete for the node at a position; an empty list if that does not help, or too many."""
         case, row = self.case, int(self.case.nodes.rows[at])
-        near = [placed for placed in case.state.pods_on[row].values() if _may_go(placed.pod)]
+        near = [placed for placed in case.state.pods_on[row].values() if may_go(placed.pod)]
         blocking = self._in_the_way(at)
         near += [placed for placed in blocking if placed.row != row]
         found = self._fewest(near, row, at)
@@ -178,7 +178,7 @@ class Room:
             for row in () if holders is None else holders.sparse()[0].tolist():
                 uids += [uid for uid, each in state.pods_on[row].items() if claim in each.shape.claims]
         found = {uid: state.pods[uid] for uid in uids[:MOST_IN_DOMAIN] if uid in state.pods}
-        return [placed for placed in found.values() if _may_go(placed.pod)]
+        return [placed for placed in found.values() if may_go(placed.pod)]
 
     def _in_domain(self, uids: Iterable[str], key: str, at: int) -> list[str]:
         """Return those of the pods whose nodes have the same value of a label as the node."""
@@ -231,21 +231,31 @@ def against_budgets(edits: Edits, protected: Iterable[Pod], state: ClusterState)
 
 
 def _marked(edits: Edits, keys: Container[str], ranked_as: str, also: str) -> Edits:
+    """Return the edits that delete one of the pods with a note more, and with the worst name that they have got."""
     return tuple(
-        replace(edit, ranked_as=ranked_as, also=also)
+        replace(
+            edit, ranked_as=ranking.worst(edit.ranked_as, ranked_as), also="; ".join(filter(None, (edit.also, also)))
+        )
         if any(isinstance(change, DeleteObject) and change.key in keys for change in edit.changes)
         else edit
         for edit in edits
     )
 
 
+def deletes(edit: Edit) -> bool:
+    return any(isinstance(change, DeleteObject) for change in edit.changes)
+
+
 def consequences(edits: Edits, chosen: str, trying: Trying) -> list[str]:
     """Return where the deleted pods would go while the pod has its node, one sentence each."""
-    pods, sentences = deleted_pods(edits, trying), []
+    pods, sentences, settled = deleted_pods(edits, trying), list[str](), set[str]()
     with trying.changed(edits) as members, trying.state.trial() as trial:
         trial.add_pod(members[trying.pod.key], chosen)
         for pod in pods:
             profile = trying.profiles.get(pod.scheduler_name)
+            if pod.controller() is None:
+                sentences.append(f"pod {pod.key} is gone for good: nothing makes it again")
+                continue
             if profile is None:
                 continue
             again = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=""))
@@ -255,17 +265,19 @@ def consequences(edits: Edits, chosen: str, trying: Trying) -> list[str]:
             else:
                 sentences.append(f"pod {pod.key} would go to node {decision.node} if it is made again")
                 trial.add_pod(again, decision.node)
-    return [*sentences, *_owners(pods)]
+                settled.add(pod.uid)
+    return [*sentences, *_owners([pod for pod in pods if pod.uid not in settled], trying.state)]
 
 
-def _owners(pods: Sequence[Pod]) -> Iterator[str]:
+def _owners(pods: Sequence[Pod], state: ClusterState) -> Iterator[str]:
     """Yield how to keep controllers from making the pods again."""
-    number = Counter((owner.kind, f"{pod.namespace}/{owner.name}") for pod in pods if (owner := pod.controller()))
+    workloads = Workloads(state)
+    number = Counter(name for pod in pods if (name := workloads.name_of(pod)) is not None)
     for (kind, key), count in number.items():
         yield f"scale {kind} {key} down by {count}, so that the pods are not made again"
 
 
-def _may_go(pod: Pod) -> bool:
+def may_go(pod: Pod) -> bool:
     """True for pods whose deletion frees room: a DaemonSet and the kubelet make theirs again at once."""
     return (
         not pod.terminating

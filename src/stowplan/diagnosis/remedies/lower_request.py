@@ -67,7 +67,7 @@ def lowered(pod: Pod, resource: str, target: int) -> Edit:
         (PatchObject("Pod", pod.key, tuple(operations)),),
         size=(request - target) / max(request, 1),
         scale=Scale(target, request, step, lambda amount: lowered(pod, resource, amount)),
-        ranked_as=ranking.BY_HALF if far else "",
+        ranked_as=ranking.BY_HALF if far else ranking.OF_DEVICE if requests.is_extended(resource) else "",
         also=f"it would ask for less than half of the {resource} that it asks for now" if far else "",
     )
 

@@ -85,7 +85,7 @@ class Conditions:
         size = len(nodes)
         self.failed_labels = _unmet(self.labels, size)
         failed = [
-            np.where(usable, _unmet(parts, size), IMPOSSIBLE)
+            np.where(usable & self._changeable(parts), _unmet(parts, size), IMPOSSIBLE)
             for usable, parts in zip(self.usable, self.terms, strict=True)
         ]
         self.failed_terms: Ints = np.min(failed, axis=0) if failed else np.zeros(size, np.int64)
@@ -112,10 +112,21 @@ class Conditions:
         labels, edits = self._labelling()
         if (labels[self.rejected] < IMPOSSIBLE).any():
             yield Offer(self.plugin, labels, edits, own=False, alike=combined(kinds, self.best_added))
-        if self.required:
+        if self.required and not self._names_its_node():
             whole = case.steps(self.rejected, self.failed_labels + 1, self.enforced & (self.failed_terms > 1))
             if (whole < IMPOSSIBLE).any():
                 yield Offer(self.plugin, whole, self.without_affinity, alike=combined(*fails) if fails else kinds)
+
+    def _names_its_node(self) -> bool:
+        """True if a DaemonSet's controller wrote which node the pod is for: nobody else may change that."""
+        return self.case.pod.of_daemon_set and any(_is_name(part) for parts in self.terms for part in parts)
+
+    def _changeable(self, parts: Sequence[Part]) -> Bools:
+        """Return the nodes for which a term's conditions may be changed: of a DaemonSet's pod only its own node."""
+        possible: Bools = np.ones(len(self.case.nodes), np.bool_)
+        for part in parts if self.case.pod.of_daemon_set else ():
+            possible &= part.meets | (not _is_name(part))
+        return possible
 
     def _failed(self, at: int) -> list[Part]:
         parts = [part for part in self.labels if not part.meets[at]]
@@ -245,6 +256,10 @@ class Conditions:
             ]
 
         return steps, edits
+
+
+def _is_name(part: Part) -> bool:
+    return part.is_field and part.requirement.key == "metadata.name"
 
 
 def _label_for_all(parts: Sequence[Part]) -> str:

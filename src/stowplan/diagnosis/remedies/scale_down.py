@@ -97,12 +97,12 @@ def scaled(workload: Workload, chosen: Iterable[Pod]) -> Edit | None:
 
 def _to(workload: Workload, order: Sequence[Pod], number: int) -> Edit:
     """Return the edit after which the first of these pods are gone, so many."""
-    left, field = len(workload.pods) - number, NUMBER_OF[workload.kind]
+    left, field = _left(workload, order, number), NUMBER_OF[workload.kind]
     gone = order[: _certain(order, number) if workload.kind == "Job" else number]
     changes: list[ObjectChange] = list(_costs(workload, gone) if left and workload.kind in COSTED else ())
     changes.append(PatchObject(workload.kind, workload.key, (Operation("replace", f"/spec/{field}", left),)))
     number_text = f"from {workload.replicas} to {left} " + ("pods at a time" if field == "parallelism" else "replicas")
-    scale = Scale(left, len(workload.pods), 1, lambda other: _to(workload, order, len(workload.pods) - other))
+    scale = Scale(left, left + number, 1, lambda other: _to(workload, order, number + left - other))
     return Edit(
         SCALE_DOWN,
         f"scale {workload.kind} {workload.key} down {number_text}, without {_names(gone)}",
@@ -111,6 +111,18 @@ def _to(workload: Workload, order: Sequence[Pod], number: int) -> Edit:
         scale=scale,
         gone=tuple(pod.key for pod in gone),
     )
+
+
+def _left(workload: Workload, order: Sequence[Pod], number: int) -> int:
+    """Return the replicas without the first of these pods. A StatefulSet keeps the ordinals below the last."""
+    if workload.kind != "StatefulSet":
+        return len(workload.pods) - number
+    return _ordinal(order[number - 1]) if number else workload.replicas
+
+
+def _ordinal(pod: Pod) -> int:
+    match = _ORDINAL.search(pod.name)
+    return -1 if match is None else int(match[1])
 
 
 def _names(pods: Sequence[Pod]) -> str:
@@ -130,9 +142,11 @@ def _order(workload: Workload, chosen: set[str]) -> list[Pod] | None:
 
 
 def _highest_first(workload: Workload, chosen: set[str]) -> list[Pod] | None:
-    found = {int(match[1]): pod for pod in workload.pods if (match := _ORDINAL.search(pod.name))}
-    if len(found) < len(workload.pods) or max(found) - min(found) + 1 > len(found):
-        return None  # one is missing in between: what replicas mean then is not for us to say
+    found = {_ordinal(pod): pod for pod in workload.pods}
+    if min(found) < 0 or max(found) >= workload.replicas or max(found) - min(found) + 1 > len(found):
+        return (
+            None  # one is missing in between, or they do not count from 0: what replicas mean then is not for us to say
+        )
     ordered = [found[ordinal] for ordinal in sorted(found, reverse=True)]
     return ordered[: 1 + max(at for at, pod in enumerate(ordered) if pod.uid in chosen)]
 

@@ -17,6 +17,9 @@ from stowplan.plugins.nodes.default.taint_toleration import TaintToleration
 
 TOLERATE, UNTAINT, UNCORDON, TOLERATE_CORDON = "tolerate", "remove-taint", "uncordon", "tolerate-cordon"
 _KEPT_BY_CONTROLLERS = "node.kubernetes.io/"  # taints that come back as long as the node is like this
+# Taints that say how a node is: the pod would not run there, whatever it tolerates.
+NOT_READY = frozenset(_KEPT_BY_CONTROLLERS + each for each in ("not-ready", "unreachable", "network-unavailable"))
+PRESSURES = {_KEPT_BY_CONTROLLERS + f"{each}-pressure": each for each in ("memory", "disk", "pid")}
 
 
 def offers(case: Case) -> Iterator[Offer]:
@@ -53,15 +56,18 @@ def offers(case: Case) -> Iterator[Offer]:
                 _toleration(case, [t for t in found if t.key == key]) for key in dict.fromkeys(t.key for t in found)
             ]
 
-        yield Offer(enabled.name, case.steps(rejected, keys), tolerations, alike=alike)
+        ailing = taints.where(lambda found: any(map(says_how_a_node_is, untolerated(found, False))))
+        yield Offer(enabled.name, case.steps(rejected, keys, ~ailing), tolerations, alike=alike)
 
         number = np.where(
             cordoned,
             taints.number(lambda found: len(untolerated(found, True))),
             taints.number(lambda found: len(untolerated(found, False))),
         )
-        lasting = taints.where(
-            lambda found: any(taint.key.startswith(_KEPT_BY_CONTROLLERS) for taint in untolerated(found, False))
+        lasting = np.where(
+            cordoned,
+            taints.where(lambda found: any(map(_is_kept, untolerated(found, True)))),
+            taints.where(lambda found: any(map(_is_kept, untolerated(found, False)))),
         )
 
         def taints_off(at: int, cordoned: Bools = cordoned) -> list[Edit]:
@@ -78,8 +84,7 @@ def offers(case: Case) -> Iterator[Offer]:
                 if taint in found
             ]
 
-        possible = ~lasting | cordoned
-        yield Offer(enabled.name, case.steps(rejected, number, possible), taints_off, own=False, alike=alike)
+        yield Offer(enabled.name, case.steps(rejected, number, ~lasting), taints_off, own=False, alike=alike)
 
 
 def _cordon_offers(case: Case) -> Iterator[Offer]:
@@ -114,6 +119,15 @@ def _cordon_is_a_cause(case: Case) -> Bools:
             rejected = case.rejects(enabled.name)
             cordoned |= cordoned if rejected is None else rejected
     return cordoned
+
+
+def says_how_a_node_is(taint: Taint) -> bool:
+    """True for a taint that a controller sets while a node is not ready, or short of something."""
+    return taint.key in NOT_READY or taint.key in PRESSURES
+
+
+def _is_kept(taint: Taint) -> bool:
+    return taint.key.startswith(_KEPT_BY_CONTROLLERS)
 
 
 def _is_cordon(taint: Taint) -> bool:
