@@ -417,7 +417,7 @@ def test_a_cordoned_node_that_is_not_ready_keeps_its_taint() -> None:
     ],
 )
 def test_nobody_gets_the_data_of_another_pod(mounting: str | None, owner: str | None, offered: bool) -> None:
-    lost = {"metadata": {"name": "data-pod", "namespace": "default"}, "status": {"phase": "Lost"}}
+    lost: dict[str, Any] = {"metadata": {"name": "data-pod", "namespace": "default"}, "status": {"phase": "Lost"}}
     lost["spec"] = {"volumeName": "gone", "storageClassName": "", "accessModes": ["ReadWriteOnce"]}
     fast = an_object(
         "StorageClass", metadata={"name": "fast"}, provisioner="x", volumeBindingMode="WaitForFirstConsumer"
@@ -430,7 +430,9 @@ def test_nobody_gets_the_data_of_another_pod(mounting: str | None, owner: str | 
     volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "other"}}]
     pods = [a_pod("user", volumes=volumes, node="a")] if mounting == "on a node" else []
     waiting = [a_pod("user", volumes=volumes)] if mounting == "waiting" else []
-    own = {} if owner is None else {"owner": {"kind": owner, "name": "p", "uid": "o", "apiVersion": "apps/v1"}}
+    own: dict[str, Any] = (
+        {} if owner is None else {"owner": {"kind": owner, "name": "p", "uid": "o", "apiVersion": "apps/v1"}}
+    )
     pod = a_pod("pod", volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "data-pod"}}], **own)
     state = a_state(nodes=["a"], pods=pods, others=[fast, other, an_object("PersistentVolumeClaim", **lost)])
     diagnosis = found(pod, state, others=waiting)
