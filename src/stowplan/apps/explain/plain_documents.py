@@ -18,13 +18,13 @@ from stowplan.objects.errors import ConfigError
 Json = dict[str, Any]
 
 
-class _Names(msgspec.Struct, kw_only=True):
+class _NamedObject(msgspec.Struct, kw_only=True):
     name: str = ""
     namespace: str = ""
 
 
 class PlainDocument(msgspec.Struct, rename="camel", kw_only=True):
-    metadata: _Names = msgspec.field(default_factory=_Names)
+    metadata: _NamedObject = msgspec.field(default_factory=_NamedObject)
     spec: Json = {}
     status: Json = {}
 
@@ -38,14 +38,14 @@ class LeaseDocument(PlainDocument):
     spec: _LeaseSpec = msgspec.field(default_factory=_LeaseSpec)  # type: ignore[assignment]
 
 
-class _Series(msgspec.Struct, rename="camel", kw_only=True):
+class _EventSeries(msgspec.Struct, rename="camel", kw_only=True):
     count: int = 0
 
 
 class EventDocument(PlainDocument):
     regarding: Json = {}
     involved_object: Json = {}
-    series: _Series = msgspec.field(default_factory=_Series)
+    series: _EventSeries = msgspec.field(default_factory=_EventSeries)
     deprecated_count: int = 0
     count: int = 0
     source: Json = {}
