@@ -26,7 +26,7 @@ MOST_TEMPLATES = 6
 MOST_NODES = 500  # that are added
 MOST_DELETED = 200  # pods among which the fewest are searched
 _OF_THE_NODE = "node.kubernetes.io/"  # taints that say how a node is just now
-_HOSTNAME, _ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
+_ZONE = "topology.kubernetes.io/zone"
 
 
 class ClusterProposals:
