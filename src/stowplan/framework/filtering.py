@@ -131,18 +131,7 @@ class NodeFilters:
     # -- calling filters
 
     def _run(self, nodes: Nodes, filters: Iterable[EnabledPlugin[FilterPlugin]], codes: VerdictCodes) -> Verdicts:
-        """Call every filter, in order, for the nodes that are left; the code of each node's verdict."""
-        verdict_of: Verdicts = np.full(len(nodes), FEASIBLE, np.int32)
-        left, rejected = nodes, None
-        places: Rows | None = None  # the positions of the nodes that are left; None: no node was rejected yet
-        for enabled in filters:
-            if rejected is not None:
-                passed = (~rejected).nonzero()[0]
-                left, places = left.where(passed), passed if places is None else places[passed]
-            if not len(left):
-                break
-            rejected = codes.enter(enabled, call_filter(enabled, self._pod, left), verdict_of, places)
-        return verdict_of
+        return codes.ask_in_order(filters, nodes, lambda enabled, left: call_filter(enabled, self._pod, left))
 
     def _by_row(self) -> Filters:
         """The filters up to the first one whose answer needs more than the pod's shape and the node's row."""

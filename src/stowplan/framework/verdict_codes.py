@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from stowplan.columns.arrays import Bools, Ints, Rows
-from stowplan.framework.decision import UNRESOLVABLE, UNSCHEDULABLE, Reject, Verdict
+from stowplan.columns.nodes.views import Nodes
+from stowplan.framework.decision import FEASIBLE, UNRESOLVABLE, UNSCHEDULABLE, Reject, Verdict
 from stowplan.framework.interfaces import FilterPlugin
 from stowplan.framework.plugin_calls import checked_rows
 from stowplan.framework.profile import EnabledPlugin
@@ -17,6 +18,7 @@ from stowplan.objects.errors import PluginError
 from stowplan.objects.texts import shortened
 
 Verdicts: TypeAlias = npt.NDArray[np.int32]
+AskFilter: TypeAlias = Callable[[EnabledPlugin[FilterPlugin], Nodes], Iterable[Reject]]
 MOST_REJECTIONS = 1000  # of one plugin for one pod: each missing resource is one
 BITS = 40  # reasons that are told apart at a time; the other bits of an int64 number the rows told apart before
 
@@ -37,6 +39,20 @@ class VerdictCodes:
         if number == len(self.verdicts):
             self.verdicts.append(verdict)
         return number
+
+    def ask_in_order(self, filters: Iterable[EnabledPlugin[FilterPlugin]], nodes: Nodes, ask: AskFilter) -> Verdicts:
+        """Ask every filter, in order, about the nodes that are left. Return the code of each node's verdict."""
+        verdict_of: Verdicts = np.full(len(nodes), FEASIBLE, np.int32)
+        left, rejected = nodes, None
+        places: Rows | None = None  # the positions of the nodes that are left; None: no node was rejected yet
+        for enabled in filters:
+            if rejected is not None:
+                passed = (~rejected).nonzero()[0]
+                left, places = left.where(passed), passed if places is None else places[passed]
+            if not len(left):
+                break
+            rejected = self.enter(enabled, ask(enabled, left), verdict_of, places)
+        return verdict_of
 
     def enter(
         self, enabled: EnabledPlugin[FilterPlugin], rejects: Iterable[Reject], verdict_of: Verdicts, places: Rows | None

@@ -115,18 +115,8 @@ class WhatIf:
         return amounts
 
     def _run(self, rows: Rows, filters: Iterable[EnabledPlugin[FilterPlugin]], codes: VerdictCodes) -> Verdicts:
-        """Call every filter, in order, for the nodes that are left."""
-        verdict_of: Verdicts = np.full(len(rows), FEASIBLE, np.int32)
-        left, rejected = Nodes(self._state, rows, False, Cluster(self._state, self._notes)), None
-        places: Rows | None = None
-        for enabled in filters:
-            if rejected is not None:
-                passed = (~rejected).nonzero()[0]
-                left, places = left.where(passed), passed if places is None else places[passed]
-            if not len(left):
-                break
-            rejected = codes.enter(enabled, self._rejections(enabled, left), verdict_of, places)
-        return verdict_of
+        nodes = Nodes(self._state, rows, False, Cluster(self._state, self._notes))
+        return codes.ask_in_order(filters, nodes, self._rejections)
 
     def _rejections(self, enabled: EnabledPlugin[FilterPlugin], nodes: Nodes) -> list[Reject]:
         plugin: Any = enabled.plugin

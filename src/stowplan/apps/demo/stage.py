@@ -93,7 +93,7 @@ class Stage(Generic[AnyEngine]):
                 operations = msgspec.json.decode(patch.removeprefix("-p="))
                 self.patch(*KUBECTL_NAMES[kind], f"{namespace}/{name}", operations)
             case _:
-                raise NotImplementedError(command)
+                raise ValueError(f"only a JSON patch of a workload can be typed here, not: {command}")
 
     def _resource(self, version: str, kind: str) -> ServedResource:
         found = self.cluster.api.catalogue.of_kind(version, kind)

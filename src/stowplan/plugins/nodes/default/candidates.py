@@ -6,6 +6,7 @@ A dry run by arrays finds hundreds of candidates, of which one is wanted. So the
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from bisect import bisect_right
 from collections.abc import Sequence
 from typing import overload
@@ -22,7 +23,28 @@ KEYS = 5
 NONE_BELOW = 2**31  # added to each priority, so that more victims are always worse than fewer
 
 
-class ArrayCandidates(Sequence[Candidate]):
+class UnmadeCandidates(Sequence[Candidate]):
+    """Candidates that are made when somebody looks at them (`made`). `preferences` has a column for each."""
+
+    preferences: Ints
+
+    @overload
+    def __getitem__(self, place: int) -> Candidate: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Candidate]: ...
+
+    def __getitem__(self, place: int | slice) -> Candidate | Sequence[Candidate]:
+        if isinstance(place, slice):
+            return [self[each] for each in range(*place.indices(len(self)))]
+        return self.made(range(len(self))[place])
+
+    @abstractmethod
+    def made(self, place: int) -> Candidate:
+        """Make the candidate at a place from 0 on."""
+
+
+class ArrayCandidates(UnmadeCandidates):
     """Candidates among the rows of a block. `victims` marks the pods that must go, `turns` says in which order pods
     were added back, `violating` which of them a disruption budget protects.
     """
@@ -45,16 +67,7 @@ class ArrayCandidates(Sequence[Candidate]):
     def __len__(self) -> int:
         return len(self._begins)
 
-    @overload
-    def __getitem__(self, place: int) -> Candidate: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[Candidate]: ...
-
-    def __getitem__(self, place: int | slice) -> Candidate | Sequence[Candidate]:
-        if isinstance(place, slice):
-            return [self[each] for each in range(*place.indices(len(self)))]
-        place = range(len(self))[place]
+    def made(self, place: int) -> Candidate:
         begin, number = int(self._begins[place]), -int(self.preferences[3, place])
         chosen = sorted(self._chosen[begin : begin + number].tolist(), key=self._turns.__getitem__)
         pods = sorted((self._block.pods[each].pod for each in chosen), key=importance)
@@ -62,7 +75,7 @@ class ArrayCandidates(Sequence[Candidate]):
         return Candidate(name, tuple(pods), -int(self.preferences[0, place]))
 
 
-class Candidates(Sequence[Candidate]):
+class Candidates(UnmadeCandidates):
     """The candidates of several batches of nodes."""
 
     def __init__(self, parts: Sequence[Sequence[Candidate]] = ()) -> None:
@@ -88,25 +101,16 @@ class Candidates(Sequence[Candidate]):
         return len(self) >= wanted and bool((self.preferences[0] == 0).any())
 
     def __len__(self) -> int:
-        return self.preferences.shape[1]
+        return int(self.preferences.shape[1])
 
-    @overload
-    def __getitem__(self, place: int) -> Candidate: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[Candidate]: ...
-
-    def __getitem__(self, place: int | slice) -> Candidate | Sequence[Candidate]:
-        if isinstance(place, slice):
-            return [self[each] for each in range(*place.indices(len(self)))]
-        place = range(len(self))[place]
+    def made(self, place: int) -> Candidate:
         part = bisect_right(self._ends, place)
         return self._parts[part][place - (self._ends[part - 1] if part else 0)]
 
 
 def preferences(candidates: Sequence[Candidate]) -> Ints:
     """Return a column of keys for each candidate; the largest, key by key, does the least harm."""
-    if isinstance(candidates, ArrayCandidates | Candidates):
+    if isinstance(candidates, UnmadeCandidates):
         return candidates.preferences
     return np.array([_preference(each) for each in candidates], np.int64).reshape(-1, KEYS).T
 

@@ -1,0 +1,126 @@
+"""Remedies for claims: another one, a missing one created, its class."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from stowplan.objects.meta import Object
+from stowplan.testing.builders import a_pod, a_state
+from tests.diagnosis.test_remedies import an_object, codes, found, texts
+
+
+def test_a_missing_claim_is_replaced_by_a_like_one_or_created() -> None:
+    wait = an_object(
+        "StorageClass", metadata={"name": "fast"}, provisioner="x", volumeBindingMode="WaitForFirstConsumer"
+    )
+    claim = an_object(
+        "PersistentVolumeClaim",
+        metadata={"name": "data", "namespace": "default"},
+        spec={"storageClassName": "fast", "accessModes": ["ReadWriteOnce"]},
+    )
+    pod = a_pod(volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "dta"}}])
+    diagnosis = found(pod, a_state(nodes=["a"], others=[wait, claim]))
+    assert texts(diagnosis, "use-claim") == [("use the claim data instead of dta", "a")]
+    assert texts(diagnosis, "create-claim") == [("create the claim default/dta, of class fast", "a")]
+
+
+def test_another_claim_instead_of_one_that_exists_comes_after_changes_of_the_cluster() -> None:
+    """It has other data."""
+
+    def bound(name: str, *, reachable: bool) -> list[Object]:
+        terms = [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["z9"]}]}]
+        affinity = {} if reachable else {"nodeAffinity": {"required": {"nodeSelectorTerms": terms}}}
+        claim = {"storageClassName": "", "accessModes": ["ReadWriteOnce"], "volumeName": name}
+        volume = {"accessModes": ["ReadWriteOnce"], "claimRef": {"name": name, "namespace": "default"}, **affinity}
+        done = {"pv.kubernetes.io/bind-completed": "yes"}
+        metadata = {"name": name, "namespace": "default", "annotations": done}
+        return [
+            an_object("PersistentVolume", metadata={"name": name}, spec=volume, status={"phase": "Bound"}),
+            an_object("PersistentVolumeClaim", metadata=metadata, spec=claim, status={"phase": "Bound"}),
+        ]
+
+    pod = a_pod(volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}])
+    state = a_state(nodes=["a"], others=[*bound("data", reachable=False), *bound("other", reachable=True)])
+    codes = [(each.code, each.also) for each in found(pod, state).remedies]
+    where = "the new node must have zone=z9, where the pod's volume can be used"
+    assert codes == [("add-nodes", (where,)), ("use-claim", ("the pod would find other data",))]
+
+
+@pytest.mark.parametrize(
+    ("known", "text", "ranked_as"),
+    [
+        pytest.param(
+            ["csi.example.com"],
+            "create the storage class fast, with the provisioner csi.example.com",
+            "create-class",
+            id="another class tells the provisioner",
+        ),
+        pytest.param(
+            [],
+            "create the storage class fast; put the name of your provisioner in place of"
+            " example.com/fill-in-the-provisioner: no class here tells it",
+            "create-class to be filled in",
+            id="nothing tells the provisioner",
+        ),
+    ],
+)
+def test_a_missing_class_is_created_with_a_provisioner_of_the_cluster(
+    known: list[str], text: str, ranked_as: str
+) -> None:
+    classes = [an_object("StorageClass", metadata={"name": "other"}, provisioner=each) for each in known]
+    claim = an_object(
+        "PersistentVolumeClaim",
+        metadata={"name": "data", "namespace": "default"},
+        spec={"storageClassName": "fast", "accessModes": ["ReadWriteOnce"]},
+    )
+    pod = a_pod(volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}])
+    diagnosis = found(pod, a_state(nodes=["a"], others=[*classes, claim]))
+    (remedy,) = [each for each in diagnosis.remedies if each.code == "create-class"]
+    assert (remedy.text, remedy.ranked_as) == (text, ranked_as)
+
+
+# -- the cluster
+
+
+@pytest.mark.parametrize(
+    ("mounting", "owner", "offered"),
+    [
+        pytest.param(None, None, True, id="a claim that nobody uses"),
+        pytest.param("on a node", None, False, id="a pod on a node uses it"),
+        pytest.param("waiting", None, False, id="a pod that waits uses it"),
+        pytest.param(None, "StatefulSet", False, id="the claim is a StatefulSet's, for just this pod"),
+    ],
+)
+def test_nobody_gets_the_data_of_another_pod(mounting: str | None, owner: str | None, offered: bool) -> None:
+    lost: dict[str, Any] = {"metadata": {"name": "data-pod", "namespace": "default"}, "status": {"phase": "Lost"}}
+    lost["spec"] = {"volumeName": "gone", "storageClassName": "", "accessModes": ["ReadWriteOnce"]}
+    fast = an_object(
+        "StorageClass", metadata={"name": "fast"}, provisioner="x", volumeBindingMode="WaitForFirstConsumer"
+    )
+    other = an_object(
+        "PersistentVolumeClaim",
+        metadata={"name": "other", "namespace": "default"},
+        spec={"storageClassName": "fast", "accessModes": ["ReadWriteOnce"]},
+    )
+    volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "other"}}]
+    pods = [a_pod("user", volumes=volumes, node="a")] if mounting == "on a node" else []
+    waiting = [a_pod("user", volumes=volumes)] if mounting == "waiting" else []
+    own: dict[str, Any] = (
+        {} if owner is None else {"owner": {"kind": owner, "name": "p", "uid": "o", "apiVersion": "apps/v1"}}
+    )
+    pod = a_pod("pod", volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "data-pod"}}], **own)
+    state = a_state(nodes=["a"], pods=pods, others=[fast, other, an_object("PersistentVolumeClaim", **lost)])
+    diagnosis = found(pod, state, others=waiting)
+    assert ("use-claim" in codes(diagnosis)) == offered
+
+
+def test_a_pod_with_two_missing_claims_gets_both() -> None:
+    fast = an_object(
+        "StorageClass", metadata={"name": "fast"}, provisioner="x", volumeBindingMode="WaitForFirstConsumer"
+    )
+    volumes = [{"name": each, "persistentVolumeClaim": {"claimName": each}} for each in ("one", "two")]
+    diagnosis = found(a_pod(volumes=volumes), a_state(nodes=["a"], others=[fast]))
+    text = "create the claim default/one, of class fast; create the claim default/two, of class fast"
+    assert texts(diagnosis, "create-claim") == [(text, "a")]
