@@ -24,6 +24,7 @@ from stowplan.objects.changes import Gone, Put
 from stowplan.objects.meta import Object
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
+from stowplan.plugins.nodes.default import inter_pod_affinity
 from stowplan.testing.builders import HOSTNAME, PREFERRED, REQUIRED, a_node, a_pod, a_profile
 from stowplan.testing.comparison import contents, decision_contents, differences
 from tests import strategies
@@ -230,9 +231,9 @@ class Histories(RuleBasedStateMachine):
 
     @invariant()
     def columns_equal_rebuilt_columns(self) -> None:
-        questions = self.state.match_counts.questions
-        mine = contents(self.state, questions, self.keys, PROBE)
-        assert list(differences(mine, contents(self.model.rebuilt(), questions, self.keys, PROBE))) == []
+        questions, sums = self.state.match_counts.questions, self.state.match_counts.sums
+        mine = contents(self.state, questions, self.keys, PROBE, sums)
+        assert list(differences(mine, contents(self.model.rebuilt(), questions, self.keys, PROBE, sums))) == []
         assert mine["counts"] == {question: counted_by_hand(self.model, question) for question in questions}
         assert mine["requested"] == requested_by_hand(self.model)
 
@@ -249,7 +250,8 @@ class Histories(RuleBasedStateMachine):
 class HistoriesWithLittleMemory(Histories):
     """The same with room for three questions and one label column, so that they are dropped and asked anew.
 
-    And as if there were many carried terms: their sums are kept, for two questions at most. Few changes of kept answers
+    And as if there were many carried terms: their sums are kept, for two questions at most; so are sums of preferred
+    terms. Few changes of kept answers
     are noted before the columns are copied, and rows are ranked in blocks of two.
     """
 
@@ -257,6 +259,8 @@ class HistoriesWithLittleMemory(Histories):
         super().__init__()
         self.limits = match_counts.MOST_COUNTERS, match_counts.PATIENCE, table.MOST_LABEL_COLUMNS
         self.carried = carried_terms.MANY, carried_terms.MOST_QUESTIONS, carried_terms.LONGEST_LOG
+        self.added_up = match_counts.MOST_SUMMED, inter_pod_affinity.FEW_TERMS
+        match_counts.MOST_SUMMED, inter_pod_affinity.FEW_TERMS = 2, 0
         self.kept = answer_cache.MOST_NOTED, best_rows.SMALLEST_SHIFT
         answer_cache.MOST_NOTED, best_rows.SMALLEST_SHIFT = 3, 1
         match_counts.MOST_COUNTERS, match_counts.PATIENCE, table.MOST_LABEL_COLUMNS = 3, 1, 1
@@ -265,6 +269,7 @@ class HistoriesWithLittleMemory(Histories):
     def teardown(self) -> None:
         super().teardown()
         answer_cache.MOST_NOTED, best_rows.SMALLEST_SHIFT = self.kept
+        match_counts.MOST_SUMMED, inter_pod_affinity.FEW_TERMS = self.added_up
         match_counts.MOST_COUNTERS, match_counts.PATIENCE, table.MOST_LABEL_COLUMNS = self.limits
         carried_terms.MANY, carried_terms.MOST_QUESTIONS, carried_terms.LONGEST_LOG = self.carried
 

@@ -200,7 +200,10 @@ class Storm(RuleBasedStateMachine):
         waiting = [each.permits or each.bind_together for each in self.world.scheduler.assumed_pods.values()]
         assert all(waiting), "still under way, and not because of a permit"
         for unit in self.world.scheduler.queue.units.values():
-            complete = unit.queued.gated_by is None or len(unit.pods) >= unit.needed
+            gated_by = unit.queued.gated_by
+            if gated_by is not None and any("but this pod has" in reason for reason in gated_by.reasons):
+                continue  # a member does not agree with the others about the priority, and is held back
+            complete = gated_by is None or len(unit.pods) >= unit.needed
             if complete and not any(pod.spec.scheduling_gates for pod in unit.pods.values()):
                 self.nobody_starves(unit)
 

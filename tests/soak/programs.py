@@ -129,7 +129,7 @@ class Programs(threading.Thread):
         while not self._ended:
             time.sleep(1.0)
             with self._lock:
-                for name, life in list(self._running.items()):
+                for name, life in [] if self._ended else list(self._running.items()):
                     self._look(name, life)
 
     def end(self) -> None:

@@ -24,7 +24,7 @@ from stowplan.columns.nodes.answer_cache import AnswerCache
 from stowplan.columns.nodes.table import NodeTable
 from stowplan.columns.object_store import ObjectStore
 from stowplan.columns.pods.carried_sums import CarriedSum
-from stowplan.columns.pods.match_counts import LabelSet, MatchCounts, Settled
+from stowplan.columns.pods.match_counts import LabelSet, MatchCounts, Settled, WeightedQueries, WeightedSum
 from stowplan.columns.pods.nominated_pods import NominatedPods
 from stowplan.columns.pods.pending import PendingPods
 from stowplan.columns.pods.ranked_pods import RankedPods
@@ -300,11 +300,16 @@ class ClusterState:
             self._journaled(lambda: self.match_counts.drop(counter))
         return counter.tally
 
+    def weigh(self, queries: WeightedQueries) -> WeightedSum:
+        """Return how many pods match one of these queries and with which weight, per row, kept up to date as well."""
+        found, is_new = self.match_counts.weigh(queries, self.table.capacity)
+        if is_new:
+            self._journaled(lambda: self.match_counts.drop_sum(found))
+        return found
+
     def uids_of(self, query: PodQuery) -> list[str]:
-        """Return the pods on nodes that match, by uid, terminating ones included. It costs what it returns."""
-        self.count(query, settled="always")
-        counter, _ = self.match_counts.ask((query,), "always", self.table.capacity)
-        return [uid for labels in counter.sets for uid in labels.members]
+        """Return the pods on nodes that match, by uid, terminating ones included."""
+        return self.match_counts.members(query)
 
     def terms_matching(self, sort: str, pod: Pod) -> Iterator[tuple[AffinityTerm | WeightedTerm, Tally]]:
         """Yield the affinity terms of pods on nodes that match this pod, and how many pods have each, per row."""

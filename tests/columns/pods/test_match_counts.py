@@ -9,6 +9,7 @@ import pytest
 from stowplan.columns.pods import match_counts
 from stowplan.columns.pods.selector_index import SelectorIndex
 from stowplan.columns.state import ClusterState
+from stowplan.columns.tally import Tally
 from stowplan.objects.affinity import PodQuery
 from stowplan.objects.changes import Gone, Put
 from stowplan.objects.selectors import LabelRequirement, Selector, from_labels
@@ -35,7 +36,10 @@ def here(*selector: LabelRequirement) -> PodQuery:
 
 
 def counts(state: ClusterState, *queries: PodQuery, settled: match_counts.Settled = False) -> dict[str, int]:
-    tally = state.count(*queries, settled=settled)
+    return by_name(state, state.count(*queries, settled=settled))
+
+
+def by_name(state: ClusterState, tally: Tally) -> dict[str, int]:
     return {state.table.names[row]: number for row, number in tally.items().items()}
 
 
@@ -54,6 +58,9 @@ def counts(state: ClusterState, *queries: PodQuery, settled: match_counts.Settle
         pytest.param([PodQuery(None, None)], False, {}, id="no selector matches nothing"),
         pytest.param(
             [here(LabelRequirement("app", "Exists"))], False, {"a": 3, "b": 3}, id="a label that must be there"
+        ),
+        pytest.param(
+            [here(LabelRequirement("app", "In", ("x", "x")))], False, {"a": 2, "b": 1}, id="a value that is named twice"
         ),
         pytest.param(
             [here(LabelRequirement("app", "DoesNotExist"))], False, {"b": 1}, id="a label that must not be there"
@@ -136,6 +143,68 @@ def test_queries_that_nobody_asks_for_are_dropped_while_pods_come_and_go(monkeyp
     assert lengths[-1] == 1
     assert [counts(state, query) for query in unasked] == [{"a": 5}] * 50
     assert state.match_counts.stray_counters == 0
+
+
+def weighed(state: ClusterState, *queries: tuple[PodQuery, int]) -> tuple[dict[str, int], dict[str, int]]:
+    found = state.weigh(queries)
+    return by_name(state, found.pods), by_name(state, found.weights)
+
+
+def test_queries_with_weights_are_added_up() -> None:
+    labelled, other = (LabelRequirement("app", "Exists"), LabelRequirement("app", "NotIn", ("x",)))
+    asked = ((here(*X), 5), (here(labelled), -2), (here(other), 7))
+    pods = [
+        a_pod("p", node="a", labels={"app": "x"}), a_pod("q", node="a", labels={"app": "y"}), a_pod("r", node="b"),
+        a_pod("s", node="b", namespace="other", labels={"app": "x"}),
+    ]  # fmt: skip
+    state = a_state(nodes=["a", "b"], pods=pods[:1])
+    assert weighed(state, *asked) == ({"a": 2}, {"a": 3})
+    for pod in pods[1:]:
+        state.apply(Put(pod))
+    assert weighed(state, *asked) == ({"a": 4, "b": 1}, {"a": 8, "b": 7})
+    state.apply(Gone(pods[0]))
+    assert weighed(state, *asked) == ({"a": 2, "b": 1}, {"a": 5, "b": 7})
+    assert state.match_counts.sums == [asked] and len(state.match_counts) == 0
+
+
+def test_the_same_query_counts_twice_and_new_labels_are_compared_with_those_that_may_match() -> None:
+    state = a_state(nodes=["a"])
+    many = [(here(LabelRequirement("app", "In", (f"x{n}",))), 1) for n in range(100)]
+    twice = [(here(LabelRequirement("app", "Exists")), 2)] * 2
+    assert weighed(state, *many, *twice) == ({}, {})
+    state.apply(Put(a_pod("p", node="a", labels={"app": "x7"})))
+    assert weighed(state, *many, *twice) == ({"a": 3}, {"a": 5})
+    assert state.match_counts._summed.count_candidates({"app": "x7"}) == 3
+
+
+def test_a_change_pays_for_few_drops_where_there_are_many_label_sets(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(match_counts, "PATIENCE", -1000)
+    monkeypatch.setattr(match_counts, "MOST_LOOKS", 30)
+    state = a_state(nodes=["a"], pods=[a_pod(f"p{n}", node="a", labels={"app": f"x{n}"}) for n in range(20)])
+    for n in range(9):
+        counts(state, here(LabelRequirement("app", "NotIn", (f"y{n}",))))
+    state.apply(Put(a_pod("q", node="a")))
+    assert len(state.match_counts) == 9 - 2
+
+
+def test_sums_end_with_their_trial_and_are_dropped_like_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(match_counts, "PATIENCE", 4)
+    monkeypatch.setattr(match_counts, "MOST_SUMMED", 1)
+    pod = a_pod("p", node="a", labels={"app": "x"})
+    state = a_state(nodes=["a"], pods=[pod])
+    with state.trial() as trial:
+        trial.remove_pod(pod.uid)
+        assert weighed(state, (here(*X), 5)) == ({}, {})
+    assert state.match_counts.sums == []
+    for weight in (5, 6):
+        assert weighed(state, (here(*X), weight)) == ({"a": 1}, {"a": weight})
+    assert state.match_counts.sums == [((here(*X), 6),)]
+    for _ in range(6):
+        state.apply(Gone(pod))
+        state.apply(Put(pod))
+    assert state.match_counts.sums == [] and state.match_counts.stray_counters == 0
 
 
 def test_a_query_of_a_trial_ends_with_the_trial() -> None:

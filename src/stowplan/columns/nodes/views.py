@@ -19,7 +19,7 @@ from stowplan.columns.nodes.column_types import Free, Interned, Labels, NameColu
 from stowplan.columns.nodes.one_node import OneNode
 from stowplan.columns.nodes.table import ABSENT
 from stowplan.columns.pods.carried_sums import CarriedSum
-from stowplan.columns.pods.match_counts import Settled
+from stowplan.columns.pods.match_counts import Settled, WeightedQueries, WeightedSum
 from stowplan.columns.state import ClusterState, PlacedPod
 from stowplan.columns.tally import DomainCounts, Tally
 from stowplan.objects.affinity import AffinityTerm, PodQuery, WeightedTerm
@@ -338,6 +338,10 @@ class Cluster:
     def count(self, *queries: PodQuery, settled: Settled = False) -> Tally:
         return self._state.count(*queries, settled=settled)
 
+    def weigh(self, queries: WeightedQueries) -> WeightedSum:
+        """Return how many pods match one of these queries, and with which weight, per row."""
+        return self._state.weigh(queries)
+
     @property
     def nomination_count(self) -> int:
         """How many pods are nominated to a node."""
@@ -352,10 +356,8 @@ class Cluster:
 
         `with_pod`: this one counts, even if the cluster does not know it or a trial took it away.
         """
-        found = self.count(query, settled="always").total + self.pending_count(query)
-        if with_pod is None or with_pod.uid in self._state.pods or self._state.pending_pods.waits(with_pod.uid):
-            return found
-        return found + 1
+        known = with_pod is None or with_pod.uid in self._state.pods or self._state.pending_pods.waits(with_pod.uid)
+        return self.count(query, settled="always").total + self.pending_count(query) + (not known)
 
     def pending_pods(self, condition: Callable[[Pod], bool]) -> list[Pod]:
         """Return the pods without a node that meet a condition: a function of the pod alone, the same in every call."""
@@ -373,9 +375,8 @@ class Cluster:
 
     def domain_counts(self, tally: Tally, key: str) -> DomainCounts:
         """Return the number of rows for each pair of a label's code and a tally's count."""
-        table = self._state.table
-        column = table.label(key)
-        return tally.domain_counts(column, len(column.values), table.capacity)
+        column = self._state.table.label(key)
+        return tally.domain_counts(column, len(column.values), self._state.table.capacity)
 
     def has_label(self, key: str) -> bool:
         """True if a node has a label of this key. A question about any other key would make a column for it."""

@@ -61,8 +61,9 @@ class RowChanges:
             self._state.count(*queries, settled=settled)
             counter, _ = self._state.match_counts.ask(queries, settled, self._state.table.capacity)
             leaving, coming = self._leaving.pods, self._labels
+            matching = {labels: counter.matches(labels) for labels in {placed.labels for placed in leaving}}
             found = self._matching[queries, settled] = (
-                np.fromiter((counter in placed.labels.counters for placed in leaving), np.int64, len(leaving)),
+                np.fromiter((matching[placed.labels] for placed in leaving), np.int64, len(leaving)),
                 np.fromiter((counter.matches(labels) for labels in coming), np.int64, len(coming)),
             )
         return self._changes(found)[self._place[rows]]

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from stowplan.plugins import BUILT_IN
+from stowplan.plugins.nodes.default import inter_pod_affinity
 from stowplan.testing.builders import PREFERRED, REQUIRED, a_namespace, a_node, a_pod, a_service, a_state
 from stowplan.testing.plugin_questions import scored
 
@@ -218,3 +219,22 @@ def likes(weight: int, zone: str) -> dict[str, Any]:
 )
 def test_scores(plugin: str, args: dict[str, Any], pod: dict[str, Any], cluster: dict[str, Any], expected: Any) -> None:
     assert scored(BUILT_IN[plugin](**args), a_pod("incoming", **pod), a_state(**cluster)) == expected
+
+
+def test_many_preferred_terms_are_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hundreds of terms are counted as one sum for each topology key, and say what they said one by one."""
+    terms = [
+        {"weight": number % 7 + 1, "podAffinityTerm": {
+            "topologyKey": ("zone", "host")[number % 2],
+            "labelSelector": {"matchExpressions": [{"key": "app", "operator": "NotIn", "values": [f"x{number}"]}]}}}
+        for number in range(inter_pod_affinity.FEW_TERMS + 4)
+    ]  # fmt: skip
+    pod = a_pod("incoming", affinity={"podAntiAffinity": {PREFERRED: terms[::3]}, "podAffinity": {PREFERRED: terms}})
+    nodes = [a_node(name, labels={"zone": zone, "host": name}) for name, zone in (("a", "1"), ("b", "2"), ("c", "2"))]
+    pods = [a_pod(f"p{n}", node="abc"[n * n % 3], labels={"app": f"x{n}"}) for n in range(8)]
+    state = a_state(nodes=nodes, pods=pods)
+    found = scored(BUILT_IN["InterPodAffinity"](), pod, state)
+    assert (len(state.match_counts), len(state.match_counts.sums)) == (0, 2)
+    monkeypatch.setattr(inter_pod_affinity, "FEW_TERMS", 1000)
+    assert found == scored(BUILT_IN["InterPodAffinity"](), pod, state)
+    assert found is not None and sorted(found.values())[0] == 0 and len({*found.values()}) == 3

@@ -18,7 +18,7 @@ from stowplan.framework.causes import NodeCause
 from stowplan.framework.decision import SKIP, Reject, Skip
 from stowplan.framework.interfaces import Wake
 from stowplan.framework.scoring import MAX_SCORE
-from stowplan.objects.affinity import AffinityTerm
+from stowplan.objects.affinity import AffinityTerm, PodQuery
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 from stowplan.objects.shape import PREFERRED, REQUIRED, REQUIRED_ANTI
@@ -27,6 +27,7 @@ from stowplan.plugins.nodes.default import pod_term_causes
 AFFINITY = "node(s) didn't match pod affinity rules"
 ANTI_AFFINITY = "node(s) didn't match pod anti-affinity rules"
 EXISTING = "node(s) didn't satisfy existing pods anti-affinity rules"
+FEW_TERMS = 16  # preferred terms of a pod; more are added up by topology key
 
 
 class InterPodAffinity:
@@ -100,9 +101,7 @@ class InterPodAffinity:
 
     def _preferred_terms(self, pod: Pod, cluster: Cluster) -> Iterator[tuple[str, Tally, Tally, int]]:
         """Yield (topology key, pods that count, their weights, a factor) of the pod's and of existing pods' terms."""
-        for preferred in pod.shape.preferred_affinity:
-            tally = cluster.count(cluster.query(preferred.term))
-            yield preferred.term.topology_key, tally, tally, preferred.weight
+        yield from _own_preferences(pod, cluster)
         yield from cluster.carried_sums(PREFERRED, pod)
         if self._hard_weight > 0:
             for carried in cluster.carried_sums(REQUIRED, pod):
@@ -140,6 +139,23 @@ class InterPodAffinity:
             return bool(apart) or any(term.topology_key in new.labels for term in near)
         joined = any(_moved(old, new, t.topology_key) and t.topology_key in new.labels for t in near)
         return joined or any(_moved(old, new, t.topology_key) and t.topology_key in old.labels for t in apart)
+
+
+def _own_preferences(pod: Pod, cluster: Cluster) -> Iterator[tuple[str, Tally, Tally, int]]:
+    """Yield the same of the pod's own terms. A few have counts of their own, which pods with the same term share."""
+    terms = pod.shape.preferred_affinity
+    if len(terms) <= FEW_TERMS:
+        for preferred in terms:
+            tally = cluster.count(cluster.query(preferred.term))
+            yield preferred.term.topology_key, tally, tally, preferred.weight
+        return
+    by_key: dict[str, list[tuple[PodQuery, int]]] = {}
+    for preferred in terms:
+        weighted = (cluster.query(preferred.term), preferred.weight)
+        by_key.setdefault(preferred.term.topology_key, []).append(weighted)
+    for key, queries in by_key.items():
+        found = cluster.weigh(tuple(queries))
+        yield key, found.pods, found.weights, 1
 
 
 def _moved(old: Node, new: Node, key: str) -> bool:
