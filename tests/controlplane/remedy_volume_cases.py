@@ -206,7 +206,7 @@ CASES = [
     pytest.param(
         Case(
             "volume-limit",
-            ("add-nodes", "use-claim", "raise-priority", "free-room"),
+            ("add-nodes", "raise-priority", "free-room"),  # claims of other pods are left alone
             a_pod(volumes=mounts("c")),
             objects=(
                 limited("$0"),

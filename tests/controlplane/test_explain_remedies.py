@@ -11,6 +11,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -74,7 +75,11 @@ def test_the_printed_command_helps(
     plane: ControlPlane, reader: Path, configuration: Path, tmp_path: Path, case: Case, code: str
 ) -> None:
     with waiting(plane, case) as pod:
-        found, shown = explained(reader, pod.name(), "-n", pod.namespace, *options(case, configuration, tmp_path))
+        asked = (pod.name(), "-n", pod.namespace, *options(case, configuration, tmp_path))
+        deadline = time.monotonic() + 30  # claims are bound by a controller, which may be slower
+        found, shown = explained(reader, *asked)
+        while code not in [each["code"] for each in found["remedies"]] and time.monotonic() < deadline:
+            found, shown = explained(reader, *asked)
         causes = [*found["podCauses"], *(each for group in found["causes"] for each in group["causes"])]
         assert case.cause in [each["code"] for each in causes], causes
         best = list(dict.fromkeys(each["code"] for each in found["remedies"]))[:2]

@@ -28,6 +28,7 @@ NO_CAUSE = {
     "priority-class": "of a pod that does not exist: the API server refuses it",
     **dict.fromkeys(("quota", "quota-unspecified", "replica-failure"), "of pods that the API server refuses"),
     "extender": "no remedy: explain calls no extenders",
+    "plugin-error": "none of kube-scheduler's plugins fails",
     "rejected": "every plugin of kube-scheduler's has causes of its own",
     **dict.fromkeys(("policy-label", "policy-domain", "policy-full"), OURS),
     **dict.fromkeys(("policy-missing", "policy-invalid", "policy-selector", "owner-unknown"), OURS),
@@ -41,6 +42,8 @@ NO_CAUSE = {
 }
 NO_REMEDY = {
     "drop-node-name": NO_CAUSE["node-name"],
+    **dict.fromkeys(("create-priority-class", "priority-class"), NO_CAUSE["priority-class"]),
+    **dict.fromkeys(("raise-quota", "specify-resources"), NO_CAUSE["quota"]),
     **dict.fromkeys(("create-members", "create-pod-group", "lower-min-resources", "lower-minimum"), GANGS),
     **dict.fromkeys(("correct-policy", "label-pod", "drop-policy", "mend-policy", "raise-policy"), OURS),
     **dict.fromkeys(("list-domain", "policy-selector", "prefer-policy"), OURS),

@@ -37,6 +37,8 @@ def test_the_role_has_what_explain_reads() -> None:
             needs(RESOURCES[kind], "list")
     for resource in sources.SINGLE.values():
         needs(resource, "get")
+    for kind in sources.LISTED:
+        needs(sources.OWNERS[kind], "list")
     needs(sources.EVENTS, "list")
     needs(sources.LIMIT_RANGES, "list")
     needs(sources.QUOTAS, "list")

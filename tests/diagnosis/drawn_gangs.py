@@ -1,4 +1,4 @@
-"""Draws of small clusters with one gang, of labels or PodGroups: too little room, taints, gates, typing errors."""
+"""Draws of small clusters with one gang: too little room, taints, gates, typing errors, disruption budgets."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 from stowplan.objects import kinds
 from stowplan.objects.meta import Object
 from stowplan.objects.pod_groups import PodGroup, SigsPodGroup
+from stowplan.objects.workloads import PodDisruptionBudget
 from stowplan.testing.builders import a_node, a_pod
 from tests.diagnosis.dice import Dice
 from tests.plugins.nodes.coscheduling.pod_groups import GROUP, MIN, NAME, created
@@ -20,6 +21,8 @@ class GangDice(Dice):
         found: list[Object] = []
         for at in range(self.number(1, 4)):
             found += self.node(f"n{at}")
+        if self.often(3):
+            found.append(a_budget(self.number(0, 1)))
         return [*found, *self.gang()]
 
     def node(self, name: str) -> list[Object]:
@@ -27,11 +30,12 @@ class GangDice(Dice):
         labels = {"disk": self.one_of(DISKS)}
         taints = ["dedicated=gpu:NoSchedule"] if self.often(5) else []
         node = a_node(name, cpu=cpu, memory="8Gi", labels=labels, taints=taints, unschedulable=self.often(6))
-        pods = [
-            a_pod(f"{name}-p{at}", cpu=1, memory="1Gi", node=name, priority=self.one_of((0, 0, 10, 100)))
-            for at in range(self.number(0, cpu))
-        ]
+        pods = [self.pod(f"{name}-p{at}", name) for at in range(self.number(0, cpu))]
         return [node, *pods]
+
+    def pod(self, name: str, node: str) -> Object:
+        labels, priority = {"app": self.one_of(("web", "db"))}, self.one_of((0, 0, 10, 100))
+        return a_pod(name, cpu=1, memory="1Gi", node=node, labels=labels, priority=priority)
 
     def gang(self) -> list[Object]:
         sort, count = self.one_of(("labels", "sigs", "kubernetes")), self.number(2, 6)
@@ -68,6 +72,13 @@ class GangDice(Dice):
         if sort == "sigs":
             return {GROUP: "gang"}, {}, list(minimum_object)
         return {}, {"schedulingGroup": {"podGroupName": "gang"}}, list(minimum_object)
+
+
+def a_budget(allowed: int) -> PodDisruptionBudget:
+    """A budget of all pods with the label app=db that allows so many evictions."""
+    spec = {"maxUnavailable": allowed, "selector": {"matchLabels": {"app": "db"}}}
+    document = {"metadata": {"name": "db", "namespace": "default"}, "spec": spec}
+    return kinds.convert(PodDisruptionBudget, {**document, "status": {"disruptionsAllowed": allowed}})
 
 
 def drawn_gang(seed: int) -> list[Object]:

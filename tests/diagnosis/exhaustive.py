@@ -5,12 +5,14 @@ request down to nothing, say), since whether a change of this kind helps at all 
 
 What hides that a node is not ready, or under pressure, is no change that counts: neither a toleration of such a taint
 nor its removal. The pod would not run there; what helps is to repair the node.
+
+What is seldom the only help comes last: claims and volumes, more nodes, and evictions by a higher priority.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -22,11 +24,12 @@ from stowplan.framework.profile import Profile
 from stowplan.objects import kinds
 from stowplan.objects.errors import StowplanError
 from stowplan.objects.pods import Pod
+from tests.diagnosis.exhaustive_storage import Change, Scenario, storage_changes
 
-Scenario = dict[str, Any]
-Change = Callable[[Scenario], None]
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 FREE_PORT = 61_000
+HIGHEST_PRIORITY = 1_000_000_000  # of a user's pods
+HOST = "kubernetes.io/hostname"
 HARD = ("NoSchedule", "NoExecute")
 AILING = {
     f"node.kubernetes.io/{each}"
@@ -42,12 +45,28 @@ def one_change_that_helps(scenario: Scenario, *, cluster_only: bool = False) -> 
         change(after)
         if fits_in(state, after["pod"], profiles):
             return words
-    for words, change in (*node_changes(scenario), *deletions(scenario)):
+    others = (*node_changes(scenario), *deletions(scenario), *storage_changes(scenario), *more_nodes(scenario))
+    for words, change in others:
         after = copy.deepcopy({key: scenario[key] for key in ("cluster", "pod")})
         change(after)
+        if cluster_only and after["pod"] != scenario["pod"]:
+            continue
         if fits_in(node_records.cluster(after["cluster"]), after["pod"], profiles):
             return words
-    return ""
+    return "" if cluster_only else priority_that_helps(scenario)
+
+
+def priority_that_helps(scenario: Scenario) -> str:
+    """Return what evicts pods for this one if that does not happen already; an empty text if nothing does."""
+    state, profiles = node_records.cluster(scenario["cluster"]), profiles_of(scenario)
+    if fits_in(state, scenario["pod"], profiles, preempt=True):
+        return ""
+    pod = copy.deepcopy(scenario["pod"])
+    pod["spec"]["preemptionPolicy"] = "PreemptLowerPriority"
+    if fits_in(state, pod, profiles, preempt=True):
+        return "allow preemption"
+    pod["spec"]["priority"] = HIGHEST_PRIORITY
+    return "the highest priority" if fits_in(state, pod, profiles, preempt=True) else ""
 
 
 def profiles_of(scenario: Scenario) -> dict[str, Profile]:
@@ -59,8 +78,10 @@ def fits(scenario: Scenario) -> bool:
     return fits_in(node_records.cluster(scenario["cluster"]), scenario["pod"], profiles_of(scenario))
 
 
-def fits_in(state: ClusterState, document: dict[str, Any], profiles: dict[str, Profile]) -> bool:
-    """True if a pod gets a node, without evictions."""
+def fits_in(
+    state: ClusterState, document: dict[str, Any], profiles: dict[str, Profile], *, preempt: bool = False
+) -> bool:
+    """True if a pod gets a node; with `preempt` also if evictions make room for it."""
     try:
         pod = kinds.convert(Pod, document)
     except StowplanError:
@@ -69,7 +90,9 @@ def fits_in(state: ClusterState, document: dict[str, Any], profiles: dict[str, P
     if profile is None:
         return False
     profile.attach(state)
-    return schedule_one(pod, state, profile, preempt=False).node is not None
+    decision = schedule_one(pod, state, profile, preempt=preempt)
+    evicts = decision.post_filter is not None and decision.post_filter.candidate is not None
+    return decision.node is not None or evicts
 
 
 # -- how documents change
@@ -201,6 +224,31 @@ def deletions(scenario: Scenario) -> Iterator[tuple[str, Change]]:
     for at, pod in enumerate(scenario["cluster"].get("pods") or ()):
         if pod["spec"].get("nodeName") and not pod["metadata"].get("deletionTimestamp"):
             yield f"delete {pod['metadata']['name']}", popping("cluster", "pods", at)
+
+
+def more_nodes(scenario: Scenario) -> Iterator[tuple[str, Change]]:
+    """Yield up to three new nodes like each that is there: empty, uncordoned, and well."""
+    for number in (1, 2, 3):
+        for node in scenario["cluster"].get("nodes") or ():
+            added = [like(node, f"new-node-{at}") for at in range(number)]
+            yield f"{number} more like {node['metadata']['name']}", adding_nodes(added)
+
+
+def like(node: dict[str, Any], name: str) -> dict[str, Any]:
+    found = copy.deepcopy(node)
+    found["metadata"] = {"name": name, "labels": found["metadata"].get("labels") or {}}
+    if HOST in found["metadata"]["labels"]:
+        found["metadata"]["labels"][HOST] = name
+    taints = (found.get("spec") or {}).get("taints") or ()
+    found["spec"] = {"taints": [each for each in taints if not each["key"].startswith("node.kubernetes.io/")]}
+    return found
+
+
+def adding_nodes(added: list[dict[str, Any]]) -> Change:
+    def change(scenario: Scenario) -> None:
+        scenario["cluster"]["nodes"] += added
+
+    return change
 
 
 # -- an empty cluster

@@ -60,6 +60,8 @@ def one_step_less(changes: Changes, objects: Sequence[Object]) -> Iterator[Chang
                 yield others
             case CreateObject({"kind": "Pod"}):
                 yield others
+            case PatchObject("PodDisruptionBudget"):
+                continue  # it allows an eviction; a deletion, which is what follows here, does not ask it
             case PatchObject(kind, key, operations) if kind != "Pod":
                 for at, operation in enumerate(operations):
                     yield (*others, PatchObject(kind, key, _with(operations, at, _less(operation, before[kind, key]))))

@@ -13,7 +13,6 @@ from stowplan.diagnosis.rejections import rejections
 from stowplan.framework.causes import Cause, NodeCause
 from stowplan.framework.config.settings import Extender, ManagedResource
 from stowplan.framework.decision import Only, Reject, RejectPod
-from stowplan.objects.errors import PluginError
 from stowplan.objects.pods import Pod
 from stowplan.testing.builders import a_node, a_pod, a_profile, a_profile_of, a_state
 from tests.framework.fakes import a_plugin, refusing
@@ -106,18 +105,19 @@ def test_a_pod_that_is_rejected_as_a_whole_has_causes_of_gates_and_of_pre_filter
         (lambda *_: 1 / 0, "ZeroDivisionError"),
     ],
 )
-def test_a_wrong_answer_is_an_error_that_names_the_plugin(answer: Any, expected: str) -> None:
+def test_a_wrong_answer_is_a_cause_that_names_the_plugin(answer: Any, expected: str) -> None:
     plugin = a_plugin("Wrong", filter=lambda _, nodes: [Reject(np.ones(len(nodes), np.bool_), "no")], causes=answer)
-    with pytest.raises(PluginError, match="Wrong") as error:
-        groups_of(plugin)
-    assert expected in str(error.value)
+    ((nodes, [(_, reason), (name, problem)]),) = groups_of(plugin)
+    assert (nodes, reason, name) == ("a b c", "no", "Wrong")
+    assert 'plugin "Wrong" failed at causes' in problem and expected in problem
 
 
-def test_a_wrong_answer_about_the_pod_is_an_error_that_names_the_plugin() -> None:
+def test_a_wrong_answer_about_the_pod_is_a_cause_that_names_the_plugin() -> None:
     plugin = a_plugin("Wrong", pre_filter=RejectPod("no"), pod_causes=[Cause("x", "")])
     state, profile, pod = a_state(nodes="a"), a_profile_of(plugin), a_pod()
-    with pytest.raises(PluginError, match=r"Wrong.*text and not empty"):
-        pod_causes(pod, rejections(pod, state, profile), state, profile)
+    reason, problem = pod_causes(pod, rejections(pod, state, profile), state, profile)
+    assert (reason.cause.text, problem.plugin, problem.cause.code) == ("no", "Wrong", "plugin-error")
+    assert "text and not empty" in problem.cause.text
 
 
 def test_extenders_that_were_not_asked() -> None:

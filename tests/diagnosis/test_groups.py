@@ -10,8 +10,11 @@ import pytest
 
 from stowplan.diagnosis.any_pod import diagnose_any
 from stowplan.diagnosis.groups.diagnosis import GroupDiagnosis, diagnose_group
-from stowplan.diagnosis.remedy import ObjectChange
+from stowplan.diagnosis.remedy import AddNodes, DeleteObject, ObjectChange, Remedy
 from stowplan.objects.meta import Object
+from stowplan.objects.nodes import Node
+from stowplan.objects.pods import Pod
+from stowplan.objects.workloads import PodDisruptionBudget
 from stowplan.testing.builders import a_node, a_pod
 from stowplan.testing.world import World
 from tests.diagnosis.drawn_gangs import KEY, drawn_gang
@@ -182,6 +185,25 @@ def test_a_driver_in_a_group_may_have_fewer_executors() -> None:
 # -- draws
 
 
+def emptied(objects: list[Object]) -> list[Object]:
+    """The gang and the nodes, without taints and other pods: if something can be tried, it is here."""
+    found: list[Object] = []
+    for each in objects:
+        if isinstance(each, Node):
+            each = a_node(each.name, cpu=each.status.allocatable["cpu"], memory="8Gi", labels=each.labels)
+        if not isinstance(each, Pod) or not each.node_name:
+            found.append(each)
+    return found
+
+
+def breaks_a_budget(remedy: Remedy, objects: list[Object]) -> bool:
+    """True if more of the budget's pods are deleted than it allows."""
+    allowed = [each.status.disruptions_allowed for each in objects if isinstance(each, PodDisruptionBudget)]
+    pods = {each.key: each for each in objects if isinstance(each, Pod)}
+    deleted = {change.key for change in remedy.changes if isinstance(change, DeleteObject)}
+    return bool(allowed) and sum(pods[key].labels.get("app") == "db" for key in deleted) > allowed[0]
+
+
 def unplaced() -> Iterator[tuple[int, list[Object], World]]:
     for seed in range(100_000):
         objects = drawn_gang(seed)
@@ -199,16 +221,33 @@ def judged(number: int) -> Counter[str]:
         counts["with a remedy"] += bool(found.remedies)
         counts["evicts by itself"] += found.preemption is not None
         counts["bounded"] += bool(found.bounded)
+        if found.never:
+            counts["never"] += 1
+            assert not runs(emptied(objects), ()), f"{seed}: {found.never}"
         for remedy in found.remedies:
             counts["remedies"] += 1
             counts[f"  {remedy.code}"] += 1
             evicts = "raise-priority" in remedy.code
+            marked = "against a budget" in remedy.ranked_as or "change-budget" in remedy.code
+            counts["against a budget, or with another"] += marked
+            assert marked == breaks_a_budget(remedy, objects), f"{seed}: {remedy.text}"
             assert runs(objects, remedy.changes, evicts=evicts), f"{seed}: {remedy.text}"
             assert runs(objects, remedy.changes, evicts=True), f"{seed}: {remedy.text}"
             for less in one_step_less(remedy.changes, objects):
                 counts["smaller ones"] += 1
                 assert not runs(objects, less, evicts=evicts), f"{seed}: {remedy.text}: {less}"
     return counts
+
+
+def test_the_judge_finds_what_is_too_little_and_what_is_too_much() -> None:
+    objects = [a_node("n", cpu=2), *gang("gang", 4)]
+    (remedy,) = (each for each in diagnosed(*objects).remedies if each.code == "add-nodes")
+    (added,) = remedy.changes
+    assert isinstance(added, AddNodes)
+    more = AddNodes(added.number + 1, added.like, added.document)
+    assert not runs(objects, ()) and runs(objects, remedy.changes)
+    assert not any(runs(objects, less) for less in one_step_less(remedy.changes, objects))
+    assert any(runs(objects, less) for less in one_step_less((more,), objects))
 
 
 def test_remedies_of_drawn_gangs_are_sound_and_minimal() -> None:
@@ -221,4 +260,5 @@ def test_remedies_of_many_drawn_gangs_are_sound_and_minimal() -> None:
     counts = judged(200)
     print(counts)  # noqa: T201
     assert counts["gangs"] == 200
+    assert counts["against a budget, or with another"] >= 5
     assert counts["with a remedy"] >= 190

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stowplan.diagnosis.patches import apply, completed, merged, patched, pointer, segments
+from stowplan.diagnosis.patches import apply, completed, merged, patched, pointer, segments, with_parents
 from stowplan.diagnosis.remedy import AddNodes, CreateObject, DeleteObject, Operation, PatchObject
 
 POD: dict[str, Any] = {
@@ -76,3 +76,15 @@ def test_changes_are_applied_in_order_and_leave_the_documents_as_they_were() -> 
     assert after["Node", "n-new-2"]["metadata"]["labels"] == {"kubernetes.io/hostname": "n-new-2", "pool": "a"}
     assert ("Pod", "default/web") in documents
     assert "name" not in template["metadata"]
+
+
+def test_an_object_is_deleted_and_created_once_and_in_order() -> None:
+    first, second = DeleteObject("Pod", "default/b"), DeleteObject("Pod", "default/a")
+    claim = CreateObject({"kind": "PersistentVolumeClaim"})
+    assert merged([first, second, claim, first, claim], {}) == (first, second, claim)
+
+
+@pytest.mark.parametrize(("typed", "path"), [(True, "/spec/nodeSelector"), (False, "/spec/nodeSelector/a")])
+def test_an_empty_part_of_a_typed_object_may_be_missing_where_it_is_stored(typed: bool, path: str) -> None:
+    operation = Operation("add", "/spec/nodeSelector/a", "1")
+    assert with_parents(operation, {"spec": {"nodeSelector": {}}}, typed=typed).path == path

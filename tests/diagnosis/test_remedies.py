@@ -224,8 +224,9 @@ def test_the_fewest_pods_are_deleted_and_it_is_said_where_they_would_go() -> Non
     (remedy,) = [each for each in diagnosis.remedies if each.code == "free-room"]
     assert (remedy.text, remedy.evicted) == ("delete pod default/big", ("default/big",))
     assert remedy.also == (
-        "pod default/big would stay pending if it is made again",
-        "scale ReplicaSet default/big down by 1, so that the pods are not made again",
+        "pod default/big is made again by its owner, and would stay pending, or take the room back if it is scheduled "
+        "first",
+        "to keep ReplicaSet default/big from making it again, scale it down by 1",
     )
 
 
@@ -339,14 +340,27 @@ def test_a_deployment_is_named_and_only_for_pods_that_would_stay_pending() -> No
     web = a_pod("web", cpu=4, node="a", labels={"pod-template-hash": "5d"}, owner=owner)
     full = a_state(nodes=[a_node("a", cpu=4)], pods=[web])
     (remedy,) = [each for each in found(a_pod(cpu=4), full).remedies if each.code == "free-room"]
-    assert remedy.also[-1] == "scale Deployment default/web down by 1, so that the pods are not made again"
+    assert remedy.also[-1] == "to keep Deployment default/web from making it again, scale it down by 1"
     roomy = a_state(nodes=[a_node("a", cpu=4, labels={"disk": "ssd"}), a_node("b", cpu=4)], pods=[web])
     pod = a_pod(cpu=4, node_selector={"disk": "ssd"})
     (remedy,) = [each for each in found(pod, roomy).remedies if each.code == "free-room"]
-    assert remedy.also == ("pod default/web would go to node b if it is made again",)
+    assert remedy.also == ("pod default/web is made again by its owner, and would go to node b",)
 
 
 def test_a_pod_of_nobody_is_gone_for_good() -> None:
     state = a_state(nodes=[a_node("a", cpu=4)], pods=[a_pod("bare", cpu=4, node="a")])
     (remedy,) = [each for each in found(a_pod(cpu=4), state).remedies if each.code == "free-room"]
     assert remedy.also == ("pod default/bare is gone for good: nothing makes it again",)
+
+
+@pytest.mark.parametrize("ill", ["not-ready", "unreachable", "memory-pressure"])
+def test_a_node_that_is_not_well_is_a_model_for_a_new_one(ill: str) -> None:
+    state = a_state(nodes=[a_node("a", cpu=4, taints=[f"node.kubernetes.io/{ill}:NoSchedule"])])
+    found = diagnose(a_pod(cpu=1), state, a_profile())
+    assert [each.text for each in found.remedies] == ["add a node like a"]
+
+
+def test_a_tainted_node_that_is_not_well_is_no_model() -> None:
+    taints = ["node.kubernetes.io/not-ready:NoSchedule", "dedicated=gpu:NoSchedule"]
+    found = diagnose(a_pod(cpu=1), a_state(nodes=[a_node("a", cpu=4, taints=taints)]), a_profile())
+    assert all(each.code != "add-nodes" for each in found.remedies)

@@ -66,6 +66,28 @@ def test_a_stateful_set_loses_its_highest_ordinals() -> None:
     assert high.evicted == ("default/db-1",)
 
 
+def numbered(start: int, replicas: int) -> StatefulSet:
+    spec = {"replicas": replicas, "ordinals": {"start": start}}
+    return kinds.convert(StatefulSet, {"metadata": {"name": "db", "namespace": "default"}, "spec": spec})
+
+
+@pytest.mark.parametrize(
+    ("ordinals", "replicas", "gone", "left"),
+    [
+        pytest.param((5, 6), 2, ("default/db-6",), 1, id="the highest ordinal goes, and one replica stays"),
+        pytest.param((1, 2), 3, ("default/db-2",), 1, id="the highest pod waits, so that it goes first"),
+    ],
+)
+def test_a_stateful_set_may_count_from_another_number(
+    ordinals: tuple[int, int], replicas: int, gone: tuple[str, ...], left: int
+) -> None:
+    low, high = ordinals
+    pods = of("StatefulSet", "db", f"db-{low}", "b"), of("StatefulSet", "db", f"db-{high}", "a")
+    (remedy,) = scaling(*pods, others=[numbered(low, replicas)])
+    scale = PatchObject("StatefulSet", "default/db", (Operation("replace", "/spec/replicas", left),))
+    assert (remedy.evicted, remedy.changes) == (gone, (scale,))
+
+
 @pytest.mark.parametrize(
     ("kind", "pods"),
     [

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from stowplan.columns.trial import without_pods
-from stowplan.diagnosis import ranking
+from stowplan.diagnosis import failing_plugins, ranking
 from stowplan.diagnosis.diagnosis import Diagnosis
 from stowplan.diagnosis.groups.diagnosis import GroupDiagnosis, diagnose_group
 from stowplan.diagnosis.search import POOL_LABEL, diagnose
@@ -58,6 +58,7 @@ def diagnose_any(
             unbound, state, profile, profiles=profiles, templates=templates, pool_label=pool_label,
             others=(other for unit in scheduler.queue.units.values() for other in unit.pods.values()), **bounds,
         )  # fmt: skip
+        every = failing_plugins.working(every, pod.scheduler_name, failing_plugins.names_in(alone))
         special = special_remedies(unbound, state, every, templates=templates, pool_label=pool_label, **bounds)
     return joined(alone, special)
 

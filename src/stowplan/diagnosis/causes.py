@@ -1,7 +1,8 @@
 """The concrete things behind rejections, by name. Nodes with the same causes are one group.
 
 Each plugin is asked about the nodes that it rejected (`causes`), or about the pod (`pod_causes`). Nodes that a
-pre-filter left out by name, and those without room beside nominated pods, have a cause as well.
+pre-filter left out by name, and those without room beside nominated pods, have a cause as well. So has a plugin that
+fails; where it fails at naming causes, its reasons are named.
 """
 
 from __future__ import annotations
@@ -12,16 +13,19 @@ from typing import Any
 import numpy as np
 
 from stowplan.columns.arrays import Bools, Ints
+from stowplan.columns.nodes.views import Nodes
 from stowplan.columns.state import ClusterState
+from stowplan.diagnosis import failing_plugins
 from stowplan.diagnosis.diagnosis import CauseGroup, NamedCause
 from stowplan.diagnosis.rejections import Rejections
 from stowplan.framework import cause_calls
 from stowplan.framework.cause_texts import few, listed
-from stowplan.framework.causes import Cause, Detail
+from stowplan.framework.causes import REJECTED, Cause, Detail, NodeCause
 from stowplan.framework.config.settings import Extender
 from stowplan.framework.extenders import in_order, is_interested
 from stowplan.framework.filtering import NodeFilters
 from stowplan.framework.profile import EnabledPlugin, Profile
+from stowplan.objects.errors import PluginError
 from stowplan.objects.pods import Pod
 
 LIMITED, BESIDE, EXTENDER = "limited-to-nodes", "beside-nominated", "extender"
@@ -43,9 +47,14 @@ def pod_causes(pod: Pod, rejections: Rejections, state: ClusterState, profile: P
     for refusals, point in ((rejections.gated, profile.pre_enqueue), (rejections.refused, profile.pre_filters)):
         enabled = {each.name: each for each in point}
         for name, refusal in refusals.items():
-            for cause in cause_calls.pod_causes(enabled[name], pod, cluster, refusal.reasons):
+            try:
+                causes = cause_calls.pod_causes(enabled[name], pod, cluster, refusal.reasons)
+            except PluginError as error:
+                failing = failing_plugins.cause(error).cause
+                causes = [*(Cause(REJECTED, reason) for reason in refusal.reasons), failing]
+            for cause in causes:
                 found.setdefault(cause, NamedCause(name, cause))  # a missing claim is named once
-    return tuple(found.values())
+    return (*map(failing_plugins.cause, rejections.failed.values()), *found.values())
 
 
 def extenders_not_asked(pod: Pod, extenders: Sequence[Extender]) -> tuple[NamedCause, ...]:
@@ -73,12 +82,12 @@ def _node_causes(
     for name, rejected in rejections.filters.items():
         rows = rejected.rows
         reasons = [(reason, where[rows]) for reason, where in rejected.reasons]
-        for each in cause_calls.node_causes(enabled[name], pod, rejections.nodes.where(rows), reasons):
+        for each in _causes_of(enabled[name], pod, rejections.nodes.where(rows), reasons):
             among_all = np.zeros(size, np.bool_)
             among_all[rows] = each.rows
             yield among_all, name, each.cause
     if rejections.beside:
-        filters = NodeFilters(pod, state, profile, {})
+        filters = NodeFilters(pod, state, profile, {})  # it is only asked who is nominated
         for at, verdict in rejections.beside.items():
             only_here = np.zeros(size, np.bool_)
             only_here[at] = True
@@ -87,6 +96,18 @@ def _node_causes(
             text = f"room is kept for {few(rivals)}, nominated to the node: {reasons_given}"
             details: dict[str, Detail] = {"pods": listed(rivals), "count": len(rivals), "reasons": verdict.reasons}
             yield only_here, verdict.plugin, Cause(BESIDE, text, details)
+
+
+def _causes_of(
+    enabled: EnabledPlugin[Any], pod: Pod, nodes: Nodes, reasons: Sequence[tuple[str, Bools]]
+) -> list[NodeCause]:
+    """The causes for which a plugin rejected these nodes. If it fails to name them: its reasons, and the failure."""
+    try:
+        return cause_calls.node_causes(enabled, pod, nodes, reasons)
+    except PluginError as error:
+        everywhere = np.ones(len(nodes), np.bool_)
+        named = [NodeCause(rows, Cause(REJECTED, text)) for text, rows in reasons]
+        return [*named, NodeCause(everywhere, failing_plugins.cause(error).cause)]
 
 
 def _limited(plugin: str, names: frozenset[str], rejections: Rejections) -> Cause:

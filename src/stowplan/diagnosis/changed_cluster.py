@@ -69,6 +69,14 @@ class ChangedCluster:
             self._every_uid = {placed.pod.key: uid for uid, placed in self.state.pods.items()}
         return self._every_uid[key]
 
+    def placed(self, key: str) -> Pod | None:
+        """Return a pod on a node by its key; None if there is none."""
+        try:
+            found = self.state.pods.get(self._uid(key))
+        except KeyError:
+            return None
+        return None if found is None else found.pod
+
     def changes_of(self, edits: Sequence[Edit]) -> tuple[ObjectChange, ...]:
         """Return the changes of edits that are made together: one patch per object."""
         return patches.merged([change for edit in edits for change in edit.changes], self)

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Mapping
 from typing import Any
 
-import msgspec
-
+from stowplan.diagnosis import node_templates
 from stowplan.diagnosis.edits import Edit
 from stowplan.diagnosis.patches import pointer
 from stowplan.diagnosis.proposals import Proposal, proposal
 from stowplan.diagnosis.rehearsing import Rehearsing
 from stowplan.diagnosis.rejections import rejections
-from stowplan.diagnosis.remedies import more_nodes
+from stowplan.diagnosis.remedies import budgets, more_nodes
 from stowplan.diagnosis.remedies.free_room import may_go
 from stowplan.diagnosis.remedy import DeleteObject, Operation, PatchObject
-from stowplan.objects.errors import PluginError
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 from stowplan.objects.taints import HARD_EFFECTS, tolerated
@@ -79,13 +77,10 @@ class ClusterProposals:
 
     def _more_nodes(self) -> Iterator[Proposal]:
         most = min(2 * self._needed + 2, MOST_NODES)
-        documents = {name: more_nodes.new_node(_document(node)) for name, node in self._templates.items()}
-        for name, node in self._kinds().items():
-            documents.setdefault(name, more_nodes.new_node(_document(node)))
-        for name, document in list(documents.items())[: MOST_TEMPLATES + len(self._templates)]:
-            yield proposal(more_nodes.adding(most, name, document))
+        for each in node_templates.templates(self._templates, self._kinds()[:MOST_TEMPLATES], self._pool_label):
+            yield proposal(more_nodes.adding(most, each))
 
-    def _kinds(self) -> dict[str, Node]:
+    def _kinds(self) -> list[Node]:
         """One node of each pool, zone and size, those of which there are most first."""
         found: dict[tuple[object, ...], list[Node]] = {}
         for node in self._nodes:
@@ -93,22 +88,26 @@ class ClusterProposals:
             size = tuple(sorted(node.status.allocatable.items()))
             kind = (node.labels.get(self._pool_label), node.labels.get(_ZONE), size, taints)
             found.setdefault(kind, []).append(node)
-        named: dict[str, Node] = {}
-        for first, *_ in sorted(found.values(), key=len, reverse=True):
-            named.setdefault(first.labels.get(self._pool_label) or first.name, first)
-        return named
+        return [first for first, *_ in sorted(found.values(), key=len, reverse=True)]
 
     # -- room that is freed
 
     def _freed(self) -> Iterator[Proposal]:
         placed = [each.pod for each in self._trying.state.pods.values() if each.pod.key not in self._trying.members]
         pods = [pod for pod in placed if may_go(pod)]
+        self._trying.uids |= {pod.key: pod.uid for pod in pods}
+        protected = {pod.uid for pod in budgets.violated(pods, self._trying.state)}
+        yield from self._deletions([pod for pod in pods if pod.uid not in protected])
+        if protected:
+            yield from self._deletions(pods)
+
+    def _deletions(self, pods: list[Pod]) -> Iterator[Proposal]:
         cheapest = tuple(self._cheapest({pod.uid for pod in pods}))[:MOST_DELETED]
         if cheapest:
             yield Proposal(_deleting, cheapest)
         if len(pods) > MOST_DELETED:
             pods = self._in_the_way(pods)
-        pods.sort(key=lambda pod: (pod.priority, -sum(pod.request.values()), pod.key))
+        pods = sorted(pods, key=lambda pod: (pod.priority, -sum(pod.request.values()), pod.key))
         if pods:
             yield Proposal(_deleting, tuple(pod.key for pod in pods[:MOST_DELETED]))
 
@@ -118,10 +117,7 @@ class ClusterProposals:
         state, profile = self._trying.state, self._trying.profiles.get(pod.scheduler_name)
         if profile is None:
             return
-        try:
-            found = rejections(pod, state, profile)
-        except PluginError:
-            return
+        found = rejections(pod, state, profile)
         resources = {enabled.name for enabled in profile.needs_free_filters}
         closed = found.outside()
         for name, each in found.filters.items():
@@ -167,8 +163,3 @@ class ClusterProposals:
 def _deleting(keys: tuple[Any, ...]) -> Edit:
     shown = ", ".join(keys[:3]) + (f" and {len(keys) - 3} more" if len(keys) > 3 else "")
     return Edit(FREE_ROOM, f"delete {shown}", tuple(DeleteObject("Pod", key) for key in keys), len(keys))
-
-
-def _document(node: Node) -> dict[str, Any]:
-    found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(node, enc_hook=str))
-    return found

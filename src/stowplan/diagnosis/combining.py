@@ -23,8 +23,9 @@ MOST_SETS = 256  # of offers, for each group
 class Combinations:
     """The sets of offers that could help, by their number of changes."""
 
-    def __init__(self, case: Case, offers: Iterable[Offer]) -> None:
-        self.case = case
+    def __init__(self, case: Case, offers: Iterable[Offer], only: int | None = None) -> None:
+        """`only`: the position of the one node that is to be opened; None: any."""
+        self.case, self._only = case, only
         self.offers: dict[str, list[Offer]] = {name: [] for name in case.rejected}
         for offer in offers:
             self.offers[offer.plugin].append(offer)
@@ -36,6 +37,8 @@ class Combinations:
         for name, rejected in self.case.rejected.items():
             steps = [offer.steps for offer in self.offers[name] if offer.own or not own]
             total += np.min(steps, axis=0) if steps else np.where(rejected, IMPOSSIBLE, 0)
+        if self._only is not None:
+            total[np.arange(len(total)) != self._only] = IMPOSSIBLE
         return np.where(total == 0, IMPOSSIBLE, total)  # nothing rejects it: then there is nothing to change
 
     def of(self, changes: int, *, own: bool) -> Iterator[Edits]:

@@ -8,6 +8,7 @@ from stowplan.columns.arrays import Bools
 from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.state import ClusterState
 from stowplan.diagnosis.remedies.lower_request import amount_text
+from stowplan.framework.plugin_calls import call_list
 from stowplan.framework.profile import Profile
 from stowplan.objects.pods import Pod
 
@@ -21,7 +22,7 @@ def never(pod: Pod, state: ClusterState, profile: Profile) -> str:
     if not len(nodes):
         return ""
     for enabled in profile.needs_free_filters:
-        needed = dict(enabled.plugin.needs_free(pod))
+        needed: dict[str, int] = dict(call_list(enabled, enabled.plugin.needs_free, tuple, pod))
         small = {name: nodes.allocatable[name] < amount for name, amount in needed.items()}
         too_small: Bools = np.logical_or.reduce(list(small.values())) if small else np.zeros(len(nodes), np.bool_)
         if not too_small.all():

@@ -127,10 +127,15 @@ def merged(changes: Iterable[ObjectChange], documents: DocumentLookup) -> tuple[
     """
     patches: dict[tuple[str, str], list[Operation]] = {}
     others: list[ObjectChange] = []
+    deleted: set[DeleteObject] = set()  # of a large group they may be all pods of a cluster
     for change in changes:
         if isinstance(change, PatchObject):
             known = patches.setdefault((change.kind, change.key), [])
             known += [operation for operation in change.operations if operation not in known]
+        elif isinstance(change, DeleteObject):
+            if change not in deleted:
+                deleted.add(change)
+                others.append(change)
         elif change not in others:
             others.append(change)
     return (
@@ -159,24 +164,38 @@ def completed(operations: Iterable[Operation], document: Mapping[str, Any]) -> t
     done: list[Operation] = []
     after: dict[str, Any] = copied(document)
     for operation in operations:
-        whole = _with_parents(operation, after) if operation.op == "add" else operation
+        whole = with_parents(operation, after, typed=True) if operation.op == "add" else operation
         _change(after, whole)
         done.append(whole)
     return tuple(done)
 
 
-def _with_parents(operation: Operation, document: Mapping[str, Any]) -> Operation:
+def with_parents(operation: Operation, document: Mapping[str, Any], *, typed: bool = False) -> Operation:
+    """Return the operation; if it adds below a part that is missing: one that adds this part as a whole.
+
+    typed   the document is that of a typed object: a part that is empty there may be missing in the stored document
+    """
     parts = segments(operation.path)
-    holder: Any = document
-    for depth, part in enumerate(parts[:-1]):
-        inner = holder[int(part)] if isinstance(holder, list) else holder.get(part)
-        if not inner:  # an empty one is replaced: it may be missing in the stored document
-            return Operation("add", pointer(*parts[: depth + 1]), _nested(parts[depth + 1 :], operation.value))
-        holder = inner
+    for end in range(1, len(parts)):
+        found = found_at(document, parts[:end])
+        if found is None or (typed and not found):
+            return Operation("add", pointer(*parts[:end]), _nested(parts[end:], operation.value))
     return operation
+
+
+def found_at(document: Any, path: Iterable[str]) -> Any:
+    """Return the value at a path, given by its parts; None if there is none."""
+    for each in path:
+        if isinstance(document, Mapping):
+            document = document.get(each)
+        elif isinstance(document, list | tuple) and each.isdecimal() and int(each) < len(document):
+            document = document[int(each)]
+        else:
+            return None
+    return document
 
 
 def _nested(parts: Sequence[str], value: Any) -> Any:
     for part in reversed(parts):
-        value = [value] if part == "-" else {part: value}
+        value = [value] if part in ("-", "0") else {part: value}
     return value

@@ -30,6 +30,7 @@ ROWS: tuple[tuple[str, tuple[str, ...]], ...] = (
             ),
             *("lower-request", "schedule-anyway", "own-spreading", "drop-requirement", "drop-node-affinity"),
             *("drop-anti-affinity-term", "drop-affinity-term", "drop-node-name"),
+            *("priority-class", "specify-resources"),
             *("create-members", "create-pod-group", "lower-min-resources", "lower-minimum"),
             *("correct-policy", "label-pod", "drop-policy"),
             *("mend-annotation", "name-reservation", "fewer-executors", "smaller-executors"),
@@ -40,9 +41,10 @@ ROWS: tuple[tuple[str, tuple[str, ...]], ...] = (
         (
             *("uncordon", "create-claim", "create-class", "create-volume", "remove-taint", "label-node"),
             *("mend-policy", "raise-policy", "list-domain", "policy-selector", "prefer-policy"),
-            *("more-executors", "release-reservation", "tolerate-cordon", "add-nodes"),
+            *("more-executors", "release-reservation", "raise-quota", "create-priority-class", "add-nodes"),
         ),
     ),
+    ("the pod alone changes, but goes to a node that was taken out of service", ("tolerate-cordon",)),
     (
         "the pod alone changes, but hardly works as before: a request is lowered by more than half, or one of a device",
         (BY_HALF, OF_DEVICE),
@@ -74,8 +76,15 @@ ROWS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ),
 )
 
+ADDING = 1  # the row of more nodes
+
 _PLACES = {code: (row, place) for row, (_, codes) in enumerate(ROWS) for place, code in enumerate(codes)}
 _LAST = (len(ROWS), 0)
+
+
+def row(edits: Sequence[Edit]) -> int:
+    """Return the row of the table that a remedy is in."""
+    return max(_PLACES.get(edit.ranked_as or edit.code, _LAST)[0] for edit in edits)
 
 
 def rank(edits: Sequence[Edit]) -> tuple[object, ...]:

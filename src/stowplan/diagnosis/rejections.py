@@ -2,11 +2,14 @@
 
 Pre-filters are asked all, too: those that reject the pod as a whole, and those that limit it to some nodes. A plugin
 that rejected the pod as a whole is not asked about nodes. What holds beside pods that are nominated to a node (they
-count as if they were there) is a rejection by the plugin that then rejects the node.
+count as if they were there) is a rejection by the plugin that then rejects the node. A plugin that fails is noted, and
+the others are asked all the same.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,8 +19,10 @@ from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.columns.state import ClusterState
 from stowplan.framework.decision import SKIP, Only, RejectPod, Verdict
 from stowplan.framework.filtering import NodeFilters
-from stowplan.framework.plugin_calls import call, call_filter, call_optional, checked_rows
-from stowplan.framework.profile import Profile
+from stowplan.framework.interfaces import FilterPlugin, PreFilterPlugin
+from stowplan.framework.plugin_calls import call, call_filter, call_optional, checked_rows, wrong
+from stowplan.framework.profile import EnabledPlugin, Profile
+from stowplan.objects.errors import PluginError
 from stowplan.objects.pods import Pod
 
 
@@ -39,6 +44,7 @@ class Rejections:
     only      by pre-filters, by name: the nodes that they limit the pod to
     filters   by name, in the profile's order; plugins that reject no node are not here
     beside    by node position: who rejects it only because of pods that are nominated there
+    failed    by name: plugins that raised, or gave a wrong answer
     """
 
     nodes: Nodes
@@ -47,6 +53,7 @@ class Rejections:
     only: dict[str, frozenset[str]] = field(default_factory=dict)
     filters: dict[str, PluginRejection] = field(default_factory=dict)
     beside: dict[int, Verdict] = field(default_factory=dict)
+    failed: dict[str, PluginError] = field(default_factory=dict)
 
     def outside(self) -> Bools:
         """The nodes that the pre-filters leave out."""
@@ -60,7 +67,7 @@ class Rejections:
     def feasible(self) -> Bools:
         """The nodes that nothing rejects."""
         rejected = self.outside()
-        if self.gated or self.refused:
+        if self.gated or self.refused or self.failed:
             rejected[:] = True
         for each in self.filters.values():
             rejected |= each.rows
@@ -74,32 +81,56 @@ def rejections(pod: Pod, state: ClusterState, profile: Profile) -> Rejections:
     cluster = Cluster(state)
     found, skipped = Rejections(cluster.nodes), set[str]()
     for gate in profile.pre_enqueue:
-        refusal = call_optional(gate, gate.plugin.pre_enqueue, RejectPod, pod, cluster)
-        if refusal is not None:
-            found.gated[gate.name] = refusal
+        with _noting(found.failed):
+            refusal = call_optional(gate, gate.plugin.pre_enqueue, RejectPod, pod, cluster)
+            if refusal is not None:
+                found.gated[gate.name] = refusal
     for enabled in profile.pre_filters:
-        answer = call(enabled, enabled.plugin.pre_filter, pod, cluster)
-        if answer is SKIP:
-            skipped.add(enabled.name)
-        elif isinstance(answer, RejectPod):
-            found.refused[enabled.name] = answer
-            skipped.add(enabled.name)
-        elif isinstance(answer, Only):
-            found.only[enabled.name] = answer.names
+        with _noting(found.failed):
+            _pre_filter(enabled, pod, cluster, found, skipped)
     for each in profile.filters:
-        if each.name in skipped:
-            continue
-        hit = PluginRejection(np.zeros(len(cluster.nodes), np.bool_))
-        for reject in call_filter(each, pod, cluster.nodes):
-            rows = checked_rows(each, reject, len(cluster.nodes))
-            if rows.any():
-                hit.rows |= rows
-                hit.reasons.append((reject.reason, rows))
-        if hit.reasons:
-            found.filters[each.name] = hit
+        if each.name not in skipped and each.name not in found.failed:
+            with _noting(found.failed):
+                _filter(each, pod, found)
     if len(state.nominated_pods):
-        _beside_nominated(found, NodeFilters(pod, state, profile, cluster.notes, skipped))
+        with _noting(found.failed):
+            _beside_nominated(found, NodeFilters(pod, state, profile, cluster.notes, skipped | found.failed.keys()))
     return found
+
+
+@contextmanager
+def _noting(failed: dict[str, PluginError]) -> Iterator[None]:
+    try:
+        yield
+    except PluginError as error:
+        failed.setdefault(error.plugin, error)
+
+
+def _pre_filter(
+    enabled: EnabledPlugin[PreFilterPlugin], pod: Pod, cluster: Cluster, found: Rejections, skipped: set[str]
+) -> None:
+    answer = call(enabled, enabled.plugin.pre_filter, pod, cluster)
+    if answer is SKIP:
+        skipped.add(enabled.name)
+    elif isinstance(answer, RejectPod):
+        found.refused[enabled.name] = answer
+        skipped.add(enabled.name)
+    elif isinstance(answer, Only):
+        found.only[enabled.name] = answer.names
+    elif answer is not None:
+        raise wrong(enabled, enabled.plugin.pre_filter, answer, "None, SKIP, Only or RejectPod was due")
+
+
+def _filter(enabled: EnabledPlugin[FilterPlugin], pod: Pod, found: Rejections) -> None:
+    nodes = found.nodes
+    hit = PluginRejection(np.zeros(len(nodes), np.bool_))
+    for reject in call_filter(enabled, pod, nodes):
+        rows = checked_rows(enabled, reject, len(nodes))
+        if rows.any():
+            hit.rows |= rows
+            hit.reasons.append((reject.reason, rows))
+    if hit.reasons:
+        found.filters[enabled.name] = hit
 
 
 def _beside_nominated(found: Rejections, filters: NodeFilters) -> None:

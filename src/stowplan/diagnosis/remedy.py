@@ -47,10 +47,12 @@ class AddNodes:
     number: int
     like: str  # the name of the node or of the template
     document: Mapping[str, Any]
+    told: str = ""  # what the text calls it; empty: its name
 
     @property
     def text(self) -> str:
-        return f"add a node like {self.like}" if self.number == 1 else f"add {self.number} nodes like {self.like}"
+        like = self.told or self.like
+        return f"add a node like {like}" if self.number == 1 else f"add {self.number} nodes like {like}"
 
 
 ObjectChange: TypeAlias = PatchObject | CreateObject | DeleteObject | AddNodes

@@ -16,13 +16,14 @@ from itertools import combinations
 
 from stowplan.columns.arrays import Rows
 from stowplan.columns.state import ClusterState
-from stowplan.diagnosis import ranking, waiting
+from stowplan.diagnosis import failing_plugins, patches, ranking, waiting
 from stowplan.diagnosis.case import IMPOSSIBLE, Case
 from stowplan.diagnosis.causes import cause_groups, pod_causes
 from stowplan.diagnosis.combining import Combinations
 from stowplan.diagnosis.diagnosis import Diagnosis
 from stowplan.diagnosis.edits import Edits, minimal
 from stowplan.diagnosis.never import never
+from stowplan.diagnosis.node_templates import NodeTemplate
 from stowplan.diagnosis.rejections import rejections
 from stowplan.diagnosis.remedies import (
     budgets,
@@ -38,16 +39,18 @@ from stowplan.diagnosis.remedies import (
     terms,
     toleration,
 )
-from stowplan.diagnosis.remedy import DeleteObject, Remedy
+from stowplan.diagnosis.remedy import AddNodes, DeleteObject, Remedy
 from stowplan.diagnosis.single_edits import joined, single_edits
 from stowplan.diagnosis.trying import Trying
 from stowplan.framework.evaluation import schedule_one
 from stowplan.framework.profile import Profile
+from stowplan.objects.errors import PluginError
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 
 OFFERING = (lower_request, toleration, node_labels, terms, own_fields)
 MOST_CHANGES = 3
+TOO_MANY = f"no more than {MOST_CHANGES} changes were tried together"
 MOST_OF_A_KIND = 3  # remedies with the same code that are shown
 MOST_TRIES = 300
 MOST_SETS, MOST_SETS_OF_MANY, MANY_PODS = 60, 6, 5_000  # of edits beside which deletions and more nodes are tried
@@ -72,15 +75,22 @@ def diagnose(
     templates    nodes that could be added, by name
     pool_label   nodes with the same value of this label serve as templates of their pool
     others       pods that wait, too: what is theirs is not proposed
+
+    Plugins that fail are named, and the search is made without them.
     """
-    known = dict(profiles or {})
-    if profile is not None:
-        known[pod.scheduler_name] = profile
-    search = Search(pod, state, profile, known, dict(templates or {}), pool_label, most_tries, others)
-    try:
-        return search.diagnosis()
-    finally:
-        search.trying.order.restore()
+    others, failed = list(others), dict[str, PluginError]()
+    while True:
+        working = None if profile is None else failing_plugins.without(profile, failed) if failed else profile
+        known = dict(profiles or {}) if working is None else {**(profiles or {}), pod.scheduler_name: working}
+        search = Search(pod, state, working, known, dict(templates or {}), pool_label, most_tries, others)
+        try:
+            return failing_plugins.noted(search.diagnosis(), failed, search.node)
+        except PluginError as error:
+            if error.plugin in failed:
+                raise
+            failed[error.plugin] = error
+        finally:
+            search.trying.order.restore()
 
 
 @dataclass
@@ -113,14 +123,16 @@ class Search:
         self.workloads = scale_down.Workloads(state)
         self.found: list[tuple[Edits, Remedy]] = []
         self.bounded: list[str] = []
+        self.node: str | None = None  # that the pod gets as things are
 
     def diagnosis(self) -> Diagnosis:
         if self.profile is None:
             self._by_scheduler_name()
             return Diagnosis(remedies=self.remedies(), waits=(waiting.for_scheduler(self.pod),))
         decision = schedule_one(self.pod, self.state, self.profile)
-        if decision.error:
-            return Diagnosis(bounded=decision.error)
+        if decision.failure is not None:
+            raise decision.failure
+        self.node = decision.node
         found = rejections(self.pod, self.state, self.profile)
         causes = pod_causes(self.pod, found, self.state, self.profile)
         groups = cause_groups(self.pod, found, self.state, self.profile)
@@ -135,8 +147,15 @@ class Search:
         preemption = decision.post_filter.candidate if decision.post_filter is not None else None
         self._by_scheduler_name()
         self._whole(proposals)
+        if preemption is None:
+            self._new_nodes(self.profile, made)
         if not self.found and preemption is None:
             self._last_resort(self.profile, made, proposals.single)
+        if not self.found:
+            self.bounded.append(TOO_MANY)
+        failed = found.failed | self.trying.failed
+        if failed and not self.found:  # whatever opens a node meets the plugin that fails
+            raise next(iter(failed.values()))
         if preemption is None and decision.gated is None:
             self._by_priority(proposals.promising)
         return Diagnosis(
@@ -206,8 +225,39 @@ class Search:
                 found.terminating = room.terminating()
                 found.promising = room.rows(priority.MOST_NODES)
                 if room.cut:
-                    self.bounded.append(f"room was looked for on the {free_room.MOST_NODES} nodes that lack the least")
+                    self.bounded.append(
+                        f"pods to delete were looked for only on the {free_room.MOST_NODES} nodes that lack the least"
+                    )
         return found
+
+    def _new_nodes(self, profile: Profile, made: Edits) -> None:
+        """Try new nodes beside the changes of the pod that such a node asks for: a toleration, another selector.
+
+        Not if something is found that costs the pod nothing, and evicts nothing.
+        """
+        if any(ranking.row(edits) <= ranking.ADDING for edits, _ in self.found):
+            return
+        with self._beside_nominated(made) as pod:
+            case = Case(pod, profile, rejections(pod, self.state, profile), self.trying, made)
+            known = more_nodes.every_kind(case, self.templates, self.pool_label)
+        for template in known:
+            self._new_node(profile, made, template)
+
+    def _new_node(self, profile: Profile, made: Edits, template: NodeTemplate) -> None:
+        added, change = more_nodes.adding(1, template), AddNodes(1, template.name, template.document)
+        (node,) = patches.added_nodes(change, self.state.table.row_of)
+        with self._beside_nominated((*made, added)) as pod:
+            case = Case(pod, profile, rejections(pod, self.state, profile), self.trying, (*made, added))
+            only = case.nodes.position(node["metadata"]["name"])
+            opening = Combinations(case, (offer for kind in OFFERING for offer in kind.offers(case)), only)
+            fewest = int(opening.fewest(own=True).min(initial=IMPOSSIBLE))
+            if len(made) + 1 + fewest > MOST_CHANGES:
+                self.bounded += [TOO_MANY] if fewest < IMPOSSIBLE else []
+                return
+            sets = sorted(opening.of(fewest, own=True), key=ranking.rank)
+        for edits in sets:
+            if not self.found or ranking.row((*edits, added)) <= ranking.ADDING:
+                self.try_edits((*made, *edits, added))
 
     def _last_resort(self, profile: Profile, made: Edits, single: list[Edits]) -> None:
         """Try pods to delete and nodes to add beside one edit of the pod, then beside two."""
@@ -217,7 +267,7 @@ class Search:
             if self.found and len(edits) > 1:
                 return
             if place >= (MOST_SETS if len(self.state.pods) < MANY_PODS else MOST_SETS_OF_MANY):
-                self.bounded.append("not every pair of changes was tried beside deletions and more nodes")
+                self.bounded.append("not every pair of changes was tried together with deletions and new nodes")
                 return
             if len(made) + len(edits) <= MOST_CHANGES and len(edits) > 1 and self.try_edits((*made, *edits)):
                 continue
@@ -246,7 +296,7 @@ class Search:
         if promising is not None:
             if not len(promising):
                 return
-            self.bounded.append(f"evictions were looked for on the {len(promising)} nodes that lack the least")
+            self.bounded.append(f"evictions were looked for only on the {len(promising)} nodes that lack the least")
         found = priority.remedy(self.pod, self.state, self.trying, promising)
         if found is None:
             return
@@ -304,7 +354,8 @@ class Search:
 
     def _keep_deletions(self, edits: Edits, node: str) -> None:
         """Keep edits that delete pods, and what has the same effect: budgets that allow it, a workload scaled down."""
-        pods, also = free_room.deleted_pods(edits, self.trying), free_room.consequences(edits, node, self.trying)
+        pods = free_room.deleted_pods(edits, self.trying)
+        also = free_room.consequences(edits, {self.pod.key: node}, self.trying)
         deleted = [change.key for edit in edits for change in edit.changes if isinstance(change, DeleteObject)]
         protected = budgets.violated(pods, self.state)
         edits = free_room.as_siblings(edits, self.pod, self.trying)

@@ -12,6 +12,7 @@ import numpy as np
 from stowplan.diagnosis.case import IMPOSSIBLE, Case, Offer
 from stowplan.diagnosis.edits import Edit, Edits
 from stowplan.diagnosis.remedies import claims, lower_request, terms
+from stowplan.framework.plugin_calls import call_list
 from stowplan.objects import requests
 
 MOST = 10
@@ -35,7 +36,7 @@ def _requests(case: Case) -> Iterator[Edits]:
     """Yield every request that is lacking anywhere, lowered to what no container asks for."""
     overhead = requests.rounded(requests.read(case.pod.spec.overhead))
     for enabled in case.profile.needs_free_filters:
-        for resource, amount in enabled.plugin.needs_free(case.pod):
+        for resource, amount in call_list(enabled, enabled.plugin.needs_free, tuple, case.pod):
             least = max(overhead.get(resource, 0), 0)
             if resource != "pods" and amount > least and (case.nodes.free[resource] < amount).any():
                 yield (lower_request.lowered(case.pod, resource, least),)

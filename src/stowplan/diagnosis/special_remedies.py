@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from stowplan.columns.state import ClusterState
-from stowplan.diagnosis import ranking
+from stowplan.diagnosis import deletions, ranking
 from stowplan.diagnosis.cluster_proposals import FREE_ROOM, ClusterProposals
 from stowplan.diagnosis.edits import Edits
 from stowplan.diagnosis.proposals import Proposal, ProposalSearch, proposal
 from stowplan.diagnosis.rehearsing import Rehearsing
 from stowplan.diagnosis.remedies.lower_request import lowered
-from stowplan.diagnosis.remedy import DeleteObject, Remedy
+from stowplan.diagnosis.remedy import Remedy
 from stowplan.diagnosis.reservations import ReservationProposals
 from stowplan.diagnosis.search import POOL_LABEL
 from stowplan.diagnosis.workload_policies import WorkloadPolicyProposals
@@ -74,11 +74,11 @@ def _slots(pod: Pod) -> int:
 
 def _shown(trying: Rehearsing, pod: Pod, sets: list[Edits]) -> Iterator[Remedy]:
     codes: dict[str, int] = {}
-    for edits in sorted(sets, key=ranking.rank):
+    for edits in sorted(deletions.variants(sets, trying), key=ranking.rank):
         code = ranking.code(edits)
         codes[code] = codes.get(code, 0) + 1
         if codes[code] <= (1 if code == FREE_ROOM else MOST_OF_A_KIND):
             nodes, changes = trying.where(edits) or {}, trying.changes_of(edits)
-            deleted = tuple(each.key for each in changes if isinstance(each, DeleteObject) and each.kind == "Pod")
+            gone, also = deletions.gone(edits, changes), deletions.consequences(edits, nodes, trying)
             text = "; ".join(edit.text for edit in edits)
-            yield Remedy(code, text, changes, nodes.get(pod.key), deleted, ranked_as=ranking.name(edits))
+            yield Remedy(code, text, changes, nodes.get(pod.key), gone, also, ranked_as=ranking.name(edits))

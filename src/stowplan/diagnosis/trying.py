@@ -30,6 +30,7 @@ class Trying(ChangedCluster):
         super().__init__(state, profiles, [pod])
         self.pod = pod
         self.tries = 0
+        self.failed: dict[str, PluginError] = {}  # plugins that failed in a try, by name
         self.awaited_claims = frozenset(key for other in others if other.uid != pod.uid for key in other.shape.claims)
 
     def variant(self, changes: Iterable[ObjectChange]) -> Pod:
@@ -47,7 +48,10 @@ class Trying(ChangedCluster):
         decision = self._ask(
             edits, lambda pod, profile: schedule_one(pod, self.state, profile, preempt=preempt, within=within)
         )
-        return None if decision is None or decision.error else decision
+        if decision is not None and decision.failure is not None:
+            self.failed.setdefault(decision.failure.plugin, decision.failure)
+            return None
+        return decision
 
     def fits(self, edits: Sequence[Edit]) -> bool:
         """True if any node is feasible with these edits made. Nothing is scored."""
@@ -61,8 +65,11 @@ class Trying(ChangedCluster):
                 pod = members[self.pod.key]
                 profile = self.profiles.get(pod.scheduler_name)
                 return None if profile is None else question(pod, profile)
-        except (ConfigError, LookupError, ValueError, PluginError):
-            return None
+        except PluginError as error:
+            self.failed.setdefault(error.plugin, error)
+        except (ConfigError, LookupError, ValueError):
+            pass
+        return None
 
 
 def fits_somewhere(pod: Pod, state: ClusterState, profile: Profile) -> bool:

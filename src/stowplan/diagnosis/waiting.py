@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
+from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.state import ClusterState
 from stowplan.diagnosis.diagnosis import Wait
 from stowplan.diagnosis.rejections import rejections
@@ -13,9 +14,8 @@ from stowplan.diagnosis.remedies.toleration import NOT_READY, PRESSURES, says_ho
 from stowplan.diagnosis.trying import Trying, fits_somewhere
 from stowplan.framework.profile import Profile
 from stowplan.objects.changes import Put
-from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
-from stowplan.objects.taints import HARD_EFFECTS, tolerated
+from stowplan.objects.taints import HARD_EFFECTS, Taint, tolerated
 
 MOST_NAMES = 5
 
@@ -61,7 +61,9 @@ def waits(trying: Trying, profile: Profile, terminating: Sequence[Pod]) -> Itera
 
 def nodes_to_mend(pod: Pod, state: ClusterState, profile: Profile) -> Iterator[Wait]:
     """Yield what has to change on nodes that would have room for the pod if they were well."""
-    ill = {node.name: node for node in state.table.nodes if node is not None and any(_ills(node, pod))}
+    nodes = Cluster(state).nodes
+    rows = nodes.rows[nodes.taints.where(lambda taints: any(_ills(taints, pod)))]
+    ill = {node.name: node for row in rows.tolist() if (node := state.table.nodes[row]) is not None}
     if not ill:
         return
     with state.trial():
@@ -73,16 +75,16 @@ def nodes_to_mend(pod: Pod, state: ClusterState, profile: Profile) -> Iterator[W
         helped = [name for name in found.nodes.where(found.feasible()).names if name in ill]
     alike: dict[str, list[str]] = {}
     for name in helped:
-        ills = " and ".join(dict.fromkeys(_ills(ill[name], pod)))
+        ills = " and ".join(dict.fromkeys(_ills(ill[name].spec.taints, pod)))
         alike.setdefault(ills, []).append(name)
     for ills, names in alike.items():
         shown = f"node {names[0]} is" if len(names) == 1 else f"one of the nodes {_few(names)} is"
         yield Wait("node-not-well", f"wait until {shown} {ills}, or repair it")
 
 
-def _ills(node: Node, pod: Pod) -> Iterator[str]:
+def _ills(taints: Iterable[Taint], pod: Pod) -> Iterator[str]:
     """Yield what a node must be again, for each taint that says how it is and keeps the pod away."""
-    for taint in node.spec.taints:
+    for taint in taints:
         if taint.effect in HARD_EFFECTS and not tolerated(taint, pod.tolerations):
             if taint.key in NOT_READY:
                 yield "ready again"

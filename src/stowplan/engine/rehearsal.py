@@ -72,18 +72,14 @@ class GroupRehearsals:
         self._hold, self._evicting = hold, evicting
 
     def rehearse(self, unit: Unit, members: Mapping[str, Pod], *, seed: int = 0) -> Rehearsal | None:
-        """Try the group of a waiting unit; None if it would be no group any more, or a plugin fails.
+        """Try the group of a waiting unit; None if it would be no group any more.
 
         `members`: all its pods as they would be, by uid; those that are on nodes are not attempted.
         """
         found = self._groups.get(unit.group)
         if found is None:
             return None
-        profile = self._profiles[unit.profile]
-        try:
-            return self._rehearse(unit, found, members, profile, seed)
-        except PluginError:
-            return None
+        return self._rehearse(unit, found, members, self._profiles[unit.profile], seed)
 
     def _rehearse(
         self, unit: Unit, found: GroupState, members: Mapping[str, Pod], profile: Profile, seed: int

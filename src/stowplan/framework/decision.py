@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from stowplan.columns.arrays import Bools, Bytes, Ints, Rows
 from stowplan.objects.actions import Ask
+from stowplan.objects.errors import PluginError
 from stowplan.objects.pods import Pod
 from stowplan.objects.texts import described, shortened
 
@@ -250,7 +251,11 @@ class PostFilterResult:
 
 @dataclass(slots=True)
 class Decision:
-    """The answer for one pod: its node, or why there is none. It is provisional while extenders must be asked."""
+    """The answer for one pod: its node, or why there is none. It is provisional while extenders must be asked.
+
+    error     a plugin failed, in words: it ended the decision
+    failure   the same for programs, without a traceback: decisions are kept
+    """
 
     pod: Pod
     node: str | None
@@ -262,6 +267,7 @@ class Decision:
     skipped: frozenset[str] | set[str] = frozenset()
     post_filter: PostFilterResult | None = None
     error: str = ""
+    failure: PluginError | None = None
     asks: tuple[Ask, ...] = ()
 
     @property

@@ -175,6 +175,7 @@ class Evaluation:
                 self._decide(decision, generator, preempt=preempt)
         except PluginError as error:
             decision.node, decision.error = None, str(error)
+            decision.failure = PluginError(error.plugin, error.point, error.problem, error.place)
         if decision.trail is NO_TRAIL:
             decision.trail = self.trail
         if self.consultation:

@@ -21,7 +21,7 @@ from stowplan.framework.decision import Reject
 from stowplan.framework.declared_kinds import undeclared
 from stowplan.framework.extension_points import CALLED
 from stowplan.framework.interfaces import FilterPlugin, ScorePlugin
-from stowplan.framework.plugin_faults import CallInterrupted, error_text, is_ctrl_c
+from stowplan.framework.plugin_faults import CallInterrupted, error_place, error_text, is_ctrl_c
 from stowplan.framework.profile import EnabledPlugin
 from stowplan.framework.scoring import MAX_SCORE
 from stowplan.objects.actions import Write
@@ -117,7 +117,7 @@ def raised(enabled: EnabledPlugin[object], method: Callable[..., object] | str, 
     if is_ctrl_c(error) or (isinstance(error, CallInterrupted) and error.culprit is not enabled):
         raise error
     name = method if isinstance(method, str) else method_name(enabled.plugin, method)
-    return PluginError(enabled.name, name, error_text(error))
+    return PluginError(enabled.name, name, error_text(error), error_place(error))
 
 
 def wrong(enabled: EnabledPlugin[object], method: Callable[..., object], answer: object, right: str) -> PluginError:

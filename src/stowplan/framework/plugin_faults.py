@@ -36,8 +36,13 @@ def error_text(error: BaseException) -> str:
     what = _text(error)
     if not isinstance(error, CallInterrupted):
         what = f"{type(error).__name__}: {what}".removesuffix(": ")
-    place = own_place(_places(error.__traceback__))
+    place = error_place(error)
     return f"{what} ({place})" if place else what
+
+
+def error_place(error: BaseException) -> str:
+    """Return where it was raised: the innermost line of the plugin's own file, `mine.py:12`."""
+    return own_place(_places(error.__traceback__))
 
 
 def is_ctrl_c(error: BaseException) -> bool:

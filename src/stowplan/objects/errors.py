@@ -20,22 +20,24 @@ class ConfigError(StowplanError):
     def __init__(self, percent: int = 50) -> None:
         if not 0 <= percent <= 100:
             raise ConfigError(f"percent is {percent}", remedy="choose 0 to 100")
+
+    `key`: which entry at the path it is about, if the problem has its name already; it is not part of the text.
     """
 
-    def __init__(self, problem: str, *, path: str = "", file: str = "", remedy: str = "") -> None:
-        self.problem, self.path, self.file, self.remedy = problem, path, file, remedy
+    def __init__(self, problem: str, *, path: str = "", file: str = "", remedy: str = "", key: str = "") -> None:
+        self.problem, self.path, self.file, self.remedy, self.key = problem, path, file, remedy, key
         where = ": ".join(part for part in (file, path) if part)
         text = f"{where}: {problem}" if where else problem
         super().__init__(f"{text}; {remedy}" if remedy else text)
 
     def located(self, file: str) -> ConfigError:
         """Return the same error with the name of the file."""
-        return ConfigError(self.problem, path=self.path, file=self.file or file, remedy=self.remedy)
+        return ConfigError(self.problem, path=self.path, file=self.file or file, remedy=self.remedy, key=self.key)
 
 
 class PluginError(StowplanError):
-    """A plugin raised, or its answer has a wrong shape, type or range."""
+    """A plugin raised, or its answer has a wrong shape, type or range. `place`: the line that raised, `mine.py:12`."""
 
-    def __init__(self, plugin: str, point: str, problem: str) -> None:
-        self.plugin, self.point, self.problem = plugin, point, problem
+    def __init__(self, plugin: str, point: str, problem: str, place: str = "") -> None:
+        self.plugin, self.point, self.problem, self.place = plugin, point, problem, place
         super().__init__(f'plugin "{plugin}" failed at {point}: {problem}')

@@ -33,8 +33,16 @@ class ReplicaSet(Object, frozen=True):
     spec: ReplicasSpec = ReplicasSpec()
 
 
+class OrdinalsSpec(ApiValue, frozen=True):
+    start: int = 0
+
+
+class StatefulSetSpec(ReplicasSpec, frozen=True):
+    ordinals: OrdinalsSpec | None = None  # None: pods count from 0
+
+
 class StatefulSet(Object, frozen=True):
-    spec: ReplicasSpec = ReplicasSpec()
+    spec: StatefulSetSpec = StatefulSetSpec()
 
 
 class Deployment(Object, frozen=True):

@@ -167,6 +167,44 @@ def test_a_workload_with_all_its_pods_is_not_looked_at(tmp_path: Path) -> None:
     assert code == 0 and document["workloads"] == []
 
 
+@pytest.mark.parametrize(
+    ("kind", "spec", "status"),
+    [
+        pytest.param("Deployment", {"replicas": 3}, {}, id="a Deployment whose ReplicaSet cannot be seen"),
+        pytest.param(
+            "ReplicationController", {"replicas": 3, "selector": {"app": "web"}}, {}, id="a ReplicationController"
+        ),
+        pytest.param("Job", {"parallelism": 3}, {}, id="a Job"),
+        pytest.param("DaemonSet", {}, {"desiredNumberScheduled": 3}, id="a DaemonSet, by what its controller wants"),
+    ],
+)
+def test_a_list_names_workloads_of_every_kind(tmp_path: Path, kind: str, spec: Any, status: Any) -> None:
+    found = workload(kind) | {"status": status}
+    found["spec"] = {**{key: value for key, value in found["spec"].items() if key != "replicas"}, **spec}
+    full = quota({"pods": "0"}, {"pods": "0"})
+    code, document, text = run(tmp_path, [found, full])
+    assert code == 1 and [(each["kind"], each["wanted"]) for each in document["workloads"]] == [(kind, 3)]
+    assert f"{kind.lower()} default/web has 0 of 3 pods: quota team allows 0 of pods" in " ".join(text.split())
+    elsewhere = {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": "other"}}
+    assert run(tmp_path, [found, full, elsewhere], "-n", "other")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("spec", "status"),
+    [
+        ({"suspend": True}, {}),
+        ({}, {"conditions": [{"type": "Complete", "status": "True"}]}),
+        ({"completions": 2}, {"succeeded": 2}),
+        ({}, {"succeeded": 1}),
+    ],
+    ids=["suspended", "complete", "all completions are there", "one of a work queue has succeeded"],
+)
+def test_a_job_that_makes_no_more_pods_lacks_none(tmp_path: Path, spec: Any, status: Any) -> None:
+    job = workload("Job", "parallelism") | {"status": status}
+    job["spec"] |= spec
+    assert run(tmp_path, [job, quota({"pods": "0"}, {"pods": "0"})])[1]["workloads"] == []
+
+
 # -- what helps
 
 

@@ -284,3 +284,15 @@ def test_manifests_that_make_no_pods_say_so(tmp_path: Path, document: Any, code:
     files = ("-f", str(tmp_path / "manifest.yaml"), "--from", dump(tmp_path / "cluster", *NODES))
     answer = CliRunner().invoke(main, ["explain", *files])
     assert answer.exit_code == code and answer.stdout.rstrip().endswith(told)
+
+
+def test_a_deployment_that_runs_already_is_rolled_out_when_its_file_is_applied(tmp_path: Path) -> None:
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-7f", "uid": "u"}
+    runs = [a_pod(f"web-7f-{at}", cpu="1", node="a", labels={"pod-template-hash": "7f"}, owner=owner) for at in "xy"]
+    _, found = asked(tmp_path, manifest("Deployment", replicas=9), cluster=[*NODES, *runs])
+    lost = next(each for each in found["items"] if each["node"] is None)
+    lowered = next(each for each in lost["remedies"] if each["code"] == "lower-request")
+    assert "rolls out the 2 pods that it has already" in lowered["also"]
+    _, fresh = asked(tmp_path, manifest("Deployment", "other", replicas=9), cluster=[*NODES, *runs])
+    lost = next(each for each in fresh["items"] if each["node"] is None)
+    assert not [also for each in lost["remedies"] for also in each["also"] if "rolls out" in also]

@@ -6,7 +6,9 @@ import json
 from typing import Any
 
 import msgspec
+import pytest
 
+from stowplan.apps.run import explain_page
 from stowplan.apps.run.explain_page import explained
 from stowplan.framework.config.settings import Extender, ManagedResource
 from stowplan.objects.pods import Pod
@@ -90,3 +92,17 @@ def test_extenders_that_may_reject_nodes_for_the_pod_are_named() -> None:
     pod = a_pod("web", cpu="9")
     world.submit(pod)
     assert shown(world, pod)["extendersNotAsked"] == ["http://127.0.0.1:1/all"]
+
+
+def test_a_group_in_a_crowded_cluster_has_causes_and_says_that_nothing_was_searched(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    members = gang("gang", 3, cpu="7")
+    world = World(nodes=[a_node("a", cpu=8)], profiles=profiles())
+    world.submit(a_pod("other", cpu="1", node="a"), a_pod("another", cpu="1", node="a"), *members)
+    world.run()
+    assert shown(world, members[0])["remedies"]
+    monkeypatch.setattr(explain_page, "MOST_PODS", 1)
+    found = shown(world, members[0])
+    assert found["remedies"] == [] and found["causes"]
+    assert found["bounded"].startswith("what would help a group is not searched for here in a cluster of 2 pods")

@@ -38,7 +38,7 @@ def run(*, pause: bool = False) -> int:
     """Play the demo. Return 0 if all scenes went as they are told."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal without bars still shows the words
-    console = Console(highlight=False, markup=False)
+    console = Console(highlight=False, markup=False, emoji=False)
     waits = pause and sys.stdin.isatty() and sys.stdout.isatty()
     with suppress(click.Abort, KeyboardInterrupt):  # Ctrl-C and Ctrl-D at a pause
         return play(console, wait=_wait if waits else lambda: None)

@@ -66,6 +66,9 @@ class StageSource:
     def quotas(self, namespace: str) -> list[Mapping[str, Any]]:  # noqa: ARG002
         return []
 
+    def workloads(self, namespace: str) -> list[tuple[str, Mapping[str, Any]]]:  # noqa: ARG002
+        return []
+
     def now(self) -> float:
         return self._stage.now
 

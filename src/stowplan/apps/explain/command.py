@@ -66,17 +66,18 @@ class ExplainOptions:
     output: str = "table"
 
 
-def run(options: ExplainOptions) -> int:
-    """Explain pods. Return 0 if each would get a node, 1 if one would not."""
+def run(options: ExplainOptions, console: Console | None = None) -> int:
+    """Explain pods. Return 0 if each would get a node, 1 if one would not. `console`: where tables go."""
     _check(options)
+    console = console or Console(highlight=False, markup=False, emoji=False)
     submitted = checks.manifests(options.filenames) if options.filenames else []
     only_placements = bool(submitted) and all(each.get("kind") == "Placement" for _, each in submitted)
     with ExitStack() as closing:
         source = _source(options, closing)
         if only_placements:  # on a hub, which may have neither pods nor nodes
-            return _placements(options, source, submitted)
+            return _placements(options, source, submitted, console)
         configuration, profiles = _configured(options)
-        return _Run(options, configuration, profiles, source).answer(submitted)
+        return _Run(options, configuration, profiles, source, console).answer(submitted)
 
 
 def _check(options: ExplainOptions) -> None:
@@ -106,11 +107,13 @@ def _source(options: ExplainOptions, closing: ExitStack) -> ObjectSource:
     return source
 
 
-def _placements(options: ExplainOptions, source: ObjectSource, documents: list[tuple[str, dict[str, Any]]]) -> int:
+def _placements(
+    options: ExplainOptions, source: ObjectSource, documents: list[tuple[str, dict[str, Any]]], console: Console
+) -> int:
     namespace = options.namespace or source.namespace
     found = placements.explain(documents, source, namespace, options.config)
     if options.output == "table":
-        placements.show(Console(highlight=False, markup=False), found)
+        placements.show(console, found)
     else:
         more = {
             "items": [],
@@ -130,12 +133,16 @@ class _Run:
     """One run of the command."""
 
     def __init__(
-        self, options: ExplainOptions, configuration: Configuration, profiles: dict[str, Profile], source: ObjectSource
+        self,
+        options: ExplainOptions,
+        configuration: Configuration,
+        profiles: dict[str, Profile],
+        source: ObjectSource,
+        console: Console,
     ) -> None:
-        self._options, self._source, self._profiles = options, source, profiles
+        self._options, self._source, self._profiles, self._console = options, source, profiles, console
         self._configuration = configuration
         self._namespace = options.namespace or source.namespace
-        self._console = Console(highlight=False, markup=False)
         self._lacking: list[Shortage] = []
         self._read()
 
@@ -257,7 +264,8 @@ class _Run:
         """Return the workloads that cannot create all their pods: these pods wait, too, but do not exist."""
         namespace = "" if self._options.everywhere else self._namespace
         pods, objects = self._snapshot.pods.values(), self._snapshot.objects.values()
-        return list(lacking_workloads.find(objects, pods, self._explainer.owners, self._shortages, namespace))
+        documents, owners = self._source.workloads(namespace), self._explainer.owners
+        return list(lacking_workloads.find(objects, documents, pods, owners, self._shortages, namespace))
 
     def _is_foreign(self, pod: Pod) -> bool:
         """True for a pod of a scheduler that is at work, and whose configuration is not known here."""

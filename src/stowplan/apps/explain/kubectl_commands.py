@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from stowplan.apps.explain import template_patch
-from stowplan.apps.explain.template_patch import completed, found_at
+from stowplan.apps.explain.template_patch import completed
 from stowplan.apps.explain.texts import counted
-from stowplan.diagnosis.patches import pointer
+from stowplan.diagnosis.patches import found_at, pointer
 from stowplan.diagnosis.patches import segments as segments_of
 from stowplan.diagnosis.remedies.scale_down import DELETION_COST, NUMBER_OF
 from stowplan.diagnosis.remedy import (
@@ -149,19 +149,20 @@ class RemedyCommands:
         pod = self._documents("Pod", change.key) or {}
         if origin.manifest is not None:
             yield from self._notes_of_file(operations, pod, origin.manifest)
+            running = self._pods_of(Owner(origin.manifest.kind, origin.manifest.key)).running
+            if origin.manifest.kind in ROLLING and running:
+                yield f"rolls out the {counted(running, 'pod')} that it has already"
         elif origin.owner is not None:
             yield from self._notes_of_owner(operations, pod, origin.owner)
 
     def _notes_of_owner(self, operations: tuple[Operation, ...], pod: Mapping[str, Any], owner: Owner) -> Iterable[str]:
         if owner.kind not in (*PATCHED, "Job"):
-            article = "an" if owner.kind[:1] in "AEIOU" else "a"
-            yield f"its owner is {article} {owner.kind}: change its template"
+            yield f"its owner is {'an' if owner.kind[:1] in 'AEIOU' else 'a'} {owner.kind}: change its template"
             return
         if template_patch.for_template(operations, pod, self._documents(owner.kind, owner.key)) is None:
             yield f"the template of its {owner.kind} has no such part: whatever adds it to pods must change"
             return
-        found = self._pods_of(owner)
-        if owner.kind in ROLLING and found.running:
+        if owner.kind in ROLLING and (found := self._pods_of(owner)).running:
             yield f"rolls out all {counted(found.all, 'pod')}, {found.running} of them running"
 
     def _notes_of_file(

@@ -100,6 +100,7 @@ class _WorkloadSpec(msgspec.Struct, rename="camel", kw_only=True):
 
 class _WorkloadStatus(msgspec.Struct, rename="camel", kw_only=True):
     succeeded: int = 0
+    desired_number_scheduled: int = 0
     conditions: list[Json] = []
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from stowplan.apps.explain.answers import Answer
 from stowplan.apps.explain.pod_explainer import PodExplainer
 from stowplan.columns.trial import Trial, without_pods
-from stowplan.diagnosis import patches, ranking
+from stowplan.diagnosis import failing_plugins, patches, ranking
 from stowplan.diagnosis.diagnosis import Diagnosis
 from stowplan.diagnosis.edits import Edit
 from stowplan.diagnosis.rehearsing import Rehearsing
@@ -87,7 +87,9 @@ def tried(explainer: PodExplainer, answer: Answer, pods: Sequence[Pod], behind: 
     """
     state, chosen = explainer.snapshot.state, list(pods)[:MOST_PODS]
     gone = dict.fromkeys(each.uid for each in (*pods, *behind) if each.uid in state.pods)
-    trying = ReplicaTrying(state, explainer.profiles_for(chosen), chosen)
+    failing = failing_plugins.names_in(answer.diagnosis)
+    profiles = failing_plugins.working(explainer.profiles_for(chosen), answer.pod.scheduler_name, failing)
+    trying = ReplicaTrying(state, profiles, chosen)
     trying.order.keep_all()
     try:
         with without_pods(state, list(gone)):

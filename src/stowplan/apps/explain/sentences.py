@@ -25,6 +25,8 @@ def sentence(answer: Answer) -> str:
         return f"{who} would be scheduled to {some(answer.nodes)} ({margin(decision)})."
     if answer.explanation.because and answer.explanation.group is None:
         return f"{who} {'have' if answer.alike else 'has'} no node{since}: {answer.explanation.because}."
+    if decision.error:
+        return f"{who} {'have' if answer.alike else 'has'} no node{since}: a plugin fails."
     if decision.gated is not None:
         return f"{who} {'are' if answer.alike else 'is'} gated{since}: {answer.explanation.why_not}."
     evicted = answer.evictions

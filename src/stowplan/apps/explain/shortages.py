@@ -8,13 +8,14 @@ from typing import Any
 
 from stowplan.apps.explain.admission import REPLICAS, Admission
 from stowplan.apps.explain.sources import ObjectSource
-from stowplan.apps.explain.template_patch import found_at
+from stowplan.diagnosis.patches import found_at
 from stowplan.diagnosis.remedy import ObjectChange
 from stowplan.framework.causes import Cause
 from stowplan.objects.errors import ConfigError
 from stowplan.objects.pods import Pod
 
 FAILURE = "replica-failure"
+_ENDED = ("Complete", "SuccessCriteriaMet", "Failed", "FailureTarget", "Suspended")  # conditions of a Job
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class Shortages:
         """Return why a workload has too few pods; None if it has all, or nothing is known against more."""
         document = self._source.document(kind, key)
         existing = sum(not pod.finished and not pod.terminating for pod in pods)
-        wanted = 0 if document is None else _wanted(kind, document)
+        wanted = 0 if document is None else wanted_pods(kind, document)
         if document is None or existing >= wanted:
             return None
         found = self._by_quota(document, key.partition("/")[0], wanted - existing)
@@ -86,15 +87,24 @@ class Shortages:
         return refused.cause, self._commands(made.quotas.raised(made.pods * missing)) if refused.shares else ()
 
 
-def _wanted(kind: str, document: Mapping[str, Any]) -> int:
-    """Return how many pods a workload should have now; 0 if that is not a number in its spec."""
+def wanted_pods(kind: str, document: Mapping[str, Any]) -> int:
+    """Return how many pods a workload should have now; 0 if that is not known. A DaemonSet's controller says it."""
     if kind not in REPLICAS:
-        return 0
+        return int(found_at(document, ("status", "desiredNumberScheduled")) or 0)
     number = found_at(document, ("spec", REPLICAS[kind]))
     wanted = 1 if number is None else int(number)
     total = found_at(document, ("spec", "completions")) if kind == "Job" else None
     done = found_at(document, ("status", "succeeded")) or 0
+    if _is_over(document) or (kind == "Job" and total is None and done):
+        return 0
     return wanted if total is None else min(wanted, int(total) - int(done))
+
+
+def _is_over(document: Mapping[str, Any]) -> bool:
+    """True for a Job that is suspended, complete or failed: it makes no more pods."""
+    conditions = found_at(document, ("status", "conditions")) or ()
+    ended = any(each.get("type") in _ENDED and each.get("status") == "True" for each in conditions)
+    return ended or bool(found_at(document, ("spec", "suspend")))
 
 
 def _failure(document: Mapping[str, Any]) -> str:

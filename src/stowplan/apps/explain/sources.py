@@ -36,6 +36,7 @@ OWNERS = {
     "Job": ApiResource("Job", "jobs", "batch"),
     "ReplicationController": RESOURCES["ReplicationController"],
 }
+LISTED = ("Deployment", "DaemonSet", "Job", "ReplicationController")  # workloads that no plugin makes us list
 SINGLE = OWNERS | {"Pod": RESOURCES["Pod"]}  # read one by one
 LEASES, EVENTS = RESOURCES["Lease"], RESOURCES["Event"]
 LIMIT_RANGES = ApiResource("LimitRange", "limitranges")
@@ -72,6 +73,9 @@ class ObjectSource(Protocol):
 
     def quotas(self, namespace: str) -> list[Document]:
         """The ResourceQuotas of a namespace."""
+
+    def workloads(self, namespace: str) -> list[tuple[str, Document]]:
+        """The workloads of the kinds in LISTED, each with its kind. `namespace`: empty for all."""
 
     def now(self) -> float:
         """The time of what is read, in seconds since 1970."""
@@ -152,6 +156,9 @@ class ClusterSource:
     def quotas(self, namespace: str) -> list[Document]:
         return self._run(self._listed(QUOTAS, namespace)) or []
 
+    def workloads(self, namespace: str) -> list[tuple[str, Document]]:
+        return [(kind, each) for kind in LISTED for each in self._run(self._listed(OWNERS[kind], namespace)) or ()]
+
     async def _listed(self, resource: ApiResource, namespace: str, fields: str = "") -> list[Document] | None:
         found: list[Document] = []
         try:
@@ -225,6 +232,10 @@ class FileSource:
 
     def quotas(self, namespace: str) -> list[Document]:
         return [each for each in self._of_kind("ResourceQuota") if _metadata(each).get("namespace") == namespace]
+
+    def workloads(self, namespace: str) -> list[tuple[str, Document]]:
+        found = ((kind, each) for kind in LISTED for each in self._of_kind(kind))
+        return [(kind, each) for kind, each in found if namespace in ("", _metadata(each).get("namespace"))]
 
     def now(self) -> float:
         renewed = (moment(_spec(each).get("renewTime")) for each in self._of_kind("Lease"))

@@ -10,24 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from stowplan.diagnosis.patches import pointer
+from stowplan.diagnosis.patches import found_at, pointer, with_parents
 from stowplan.diagnosis.patches import segments as segments_of
 from stowplan.diagnosis.remedy import Operation
 
 # Admission computes these from the class, and refuses a pod that says otherwise.
 COMPUTED = ("/spec/priority", "/spec/preemptionPolicy")
-
-
-def found_at(document: Any, segments: Iterable[str]) -> Any:
-    """Return the value at a path; None if there is none."""
-    for each in segments:
-        if isinstance(document, Mapping):
-            document = document.get(each)
-        elif isinstance(document, list | tuple) and each.isdecimal() and int(each) < len(document):
-            document = document[int(each)]
-        else:
-            return None
-    return document
 
 
 def without_computed(operations: Iterable[Operation]) -> tuple[Operation, ...]:
@@ -45,7 +33,7 @@ def completed(operations: Iterable[Operation], document: Mapping[str, Any] | Non
     found: list[Operation] = []
     grown: dict[str, int] = {}  # where an addition of a missing part is, by its path
     for each in operations:
-        one = _with_parents(each, document)
+        one = _applicable(each, document)
         at = grown.get(one.path)
         if at is not None:
             found[at] = Operation("add", one.path, _merged(found[at].value, one.value))
@@ -62,18 +50,13 @@ def _merged(before: Any, value: Any) -> Any:
     return [*before, *value] if isinstance(before, list) and isinstance(value, list) else value
 
 
-def _with_parents(operation: Operation, document: Mapping[str, Any]) -> Operation:
-    segments = segments_of(operation.path)
+def _applicable(operation: Operation, document: Mapping[str, Any]) -> Operation:
+    """Return the operation as it applies to a document that may lack what it is about."""
     if operation.op == "remove":
         return operation
-    for end in range(1, len(segments)):
-        if found_at(document, segments[:end]) is None:
-            value = operation.value
-            for each in reversed(segments[end:]):
-                value = [value] if each in ("-", "0") else {each: value}
-            return Operation("add", pointer(*segments[:end]), value)
-    replaces = operation.op == "replace" and found_at(document, segments) is None
-    return Operation("add", operation.path, operation.value) if replaces else operation
+    whole = with_parents(operation, document)
+    is_new = whole.op == "replace" and found_at(document, segments_of(whole.path)) is None
+    return Operation("add", whole.path, whole.value) if is_new else whole
 
 
 def for_template(

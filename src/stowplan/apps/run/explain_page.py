@@ -1,7 +1,8 @@
 """The page /debug/explain/NAMESPACE/POD: what `stowplan explain -o json` prints, from the engine's own state.
 
 It runs in the engine's loop, between two steps, because it reads the engine's state. So its search is shorter than that
-of the command: its work, counted in decisions about pods, has a bound, and for a large group nothing is searched.
+of the command: its work, counted in decisions about pods, has a bound. For a large group nothing is searched, nor for a
+group in a large cluster: what a group could take the place of is all pods there, which takes seconds for 50,000.
 """
 
 from __future__ import annotations
@@ -27,8 +28,10 @@ from stowplan.objects.pods import Pod
 from stowplan.objects.workloads import ReplicaSet
 
 LARGE = "what would help a group of {} pods is not searched for here; stowplan explain does that"
+CROWDED = "what would help a group is not searched for here in a cluster of {} pods; stowplan explain does that"
 MOST_TRIES = 40  # of changes, while the engine waits
 MOST_GROUP_TRIES, MOST_DECISIONS, FEWEST_TRIES = 200, 1_000, 10  # a try of a group decides about all its pods
+MOST_PODS = 5_000  # on nodes, among which a group's remedies are searched: some tenths of a second
 
 
 def explained(engine: Scheduler, pod: Pod, replica_sets: Mapping[str, Any], now: float) -> dict[str, Any] | None:
@@ -65,12 +68,13 @@ def _diagnosis(engine: Scheduler, pod: Pod, profile: Profile) -> Diagnosis:
     unit = engine.queue.find(pod.uid)
     if unit is None or not unit.group or unit.broken:
         return diagnose_any(engine, pod, profiles=engine.profiles, most_tries=MOST_TRIES)
-    tries = min(MOST_DECISIONS // max(len(unit.pods), 1), MOST_GROUP_TRIES)
-    if tries >= FEWEST_TRIES:
+    tries, placed = min(MOST_DECISIONS // max(len(unit.pods), 1), MOST_GROUP_TRIES), len(engine.state.pods)
+    if tries >= FEWEST_TRIES and placed <= MOST_PODS:
         return diagnose_any(engine, pod, most_tries=tries)
     found = rejections(pod, engine.state, profile)
     own = pod_causes(pod, found, engine.state, profile)
-    return Diagnosis(own, cause_groups(pod, found, engine.state, profile), bounded=LARGE.format(len(unit.pods)))
+    bounded = LARGE.format(len(unit.pods)) if tries < FEWEST_TRIES else CROWDED.format(placed)
+    return Diagnosis(own, cause_groups(pod, found, engine.state, profile), bounded=bounded)
 
 
 def queue_of(engine: Scheduler, uid: str, now: float) -> dict[str, Any] | None:

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from stowplan.columns.state import ClusterState
-from stowplan.diagnosis import causes, ranking, waiting
+from stowplan.diagnosis import causes, deletions, failing_plugins, ranking, waiting
 from stowplan.diagnosis.cluster_proposals import FREE_ROOM, ClusterProposals
 from stowplan.diagnosis.diagnosis import CauseGroup, NamedCause, Wait
 from stowplan.diagnosis.edits import Edit, Edits
 from stowplan.diagnosis.group_causes import group_causes
 from stowplan.diagnosis.groups import members
 from stowplan.diagnosis.groups.members import MemberProposals
+from stowplan.diagnosis.groups.never import group_never
 from stowplan.diagnosis.groups.trying import GroupTrying
 from stowplan.diagnosis.proposals import Proposal, ProposalSearch
 from stowplan.diagnosis.rejections import rejections
@@ -30,6 +30,7 @@ from stowplan.engine.unit import QueueStage
 from stowplan.framework.decision import Decision
 from stowplan.framework.group import UNKNOWN
 from stowplan.objects.applications import is_driver
+from stowplan.objects.errors import PluginError
 from stowplan.objects.nodes import Node
 
 MOST_TRIES = 800
@@ -96,6 +97,8 @@ def diagnose_group(
     trying.order.keep_all()
     try:
         return GroupSearch(trying, most_tries).diagnosis(dict(templates or {}), pool_label)
+    except PluginError as error:
+        return GroupDiagnosis(name, because=str(error), group_causes=(failing_plugins.cause(error),))
     finally:
         trying.order.restore()
 
@@ -107,11 +110,16 @@ class GroupSearch:
     def diagnosis(self, templates: Mapping[str, Node], pool_label: str) -> GroupDiagnosis:
         trying, now = self._trying, self._trying.rehearse(())
         if now is None:
-            return GroupDiagnosis(trying.unit.group, because=trying.unit.broken or "a plugin fails")
+            own = () if trying.failure is None else (failing_plugins.cause(trying.failure),)
+            because = trying.unit.broken or str(trying.failure or "it would be no group any more")
+            return GroupDiagnosis(trying.unit.group, because=because, group_causes=own)
         minimum = now.group.minimum if now.group.minimum < UNKNOWN else None
         existing = trying.found.placed + len(now.unit.ready)
         if now.runs:
             return GroupDiagnosis(trying.unit.group, existing, minimum, now.nodes)
+        failed = [decision.failure for decision in self._failed(now) if decision.failure is not None]
+        if failed:
+            return self._with_failing(failed[0], now, existing, minimum)
         plan = trying.plan(())
         search = ProposalSearch(trying.runs, self._most_tries)
         proposals = [
@@ -132,8 +140,21 @@ class GroupSearch:
             plan,
             tuple(sorted(remedies, key=ranking.order)),
             tuple(self._waits(now, existing)),
-            _never(trying.state, remedies),
+            group_never(now.unit, trying.members.values(), trying.state, trying.profile),
             search.bounded,
+        )
+
+    def _with_failing(self, failure: PluginError, now: Rehearsal, existing: int, minimum: int | None) -> GroupDiagnosis:
+        """What can be said while a plugin ends every attempt: causes, but no remedies."""
+        return GroupDiagnosis(
+            self._trying.unit.group,
+            existing,
+            minimum,
+            now.nodes,
+            now.because,
+            (failing_plugins.cause(failure),),
+            self._causes(now),
+            bounded=f"what would help the group while plugin {failure.plugin} fails",
         )
 
     # -- remedies
@@ -151,7 +172,7 @@ class GroupSearch:
     def _shown(self, sets: list[Edits]) -> list[Remedy]:
         shown: list[Remedy] = []
         codes: dict[str, int] = {}
-        for edits in sorted(sets, key=ranking.rank):
+        for edits in sorted(deletions.variants(sets, self._trying), key=ranking.rank):
             code = ranking.code(edits)
             codes[code] = codes.get(code, 0) + 1
             if codes[code] <= (1 if code == FREE_ROOM else MOST_OF_A_KIND):
@@ -162,7 +183,7 @@ class GroupSearch:
         found, changes = self._trying.rehearse(edits), self._trying.changes_of(edits)
         keys = {pod.uid: pod.key for pod in self._trying.members.values()}
         nodes = {} if found is None else found.nodes
-        evicted = tuple(each.key for each in changes if isinstance(each, DeleteObject) and each.kind == "Pod")
+        evicted = deletions.gone(edits, changes)
         if plan is not None:
             nodes = {keys[uid]: node for uid, node in plan.nodes.items() if uid in keys}
             evicted = tuple(pod.key for pod in plan.victims)
@@ -170,7 +191,8 @@ class GroupSearch:
         node = next(iter(nodes.values()), None)
         left = 0 if found is None else len(found.unit.pods) - len(nodes)
         whom = f"{left} member{'s' if left > 1 else ''} beyond the minimum"
-        also = (f"{whom} would wait on, and evict pods if that helps them",) if left > 0 else ()
+        more = (f"{whom} would wait on, and evict pods if that helps them",) if left > 0 else ()
+        also = (*deletions.consequences(edits, nodes, self._trying), *more)
         return Remedy(ranking.code(edits), text, changes, node, evicted, also, nodes, ranked_as=ranking.name(edits))
 
     def _by_priority(self, now: Rehearsal) -> list[Remedy]:
@@ -221,9 +243,3 @@ class GroupSearch:
         if self._trying.unit.stage is QueueStage.BACKOFF:
             waits.append(Wait("backoff", "its next attempt comes after a backoff"))
         return list(dict.fromkeys(waits))
-
-
-def _never(state: ClusterState, remedies: list[Remedy]) -> str:
-    if remedies or any(node is not None for node in state.table.nodes):
-        return ""
-    return "the cluster has no node"

@@ -11,7 +11,7 @@ from stowplan.engine.preemption.group_preemption import PreemptionPlan
 from stowplan.engine.rehearsal import Rehearsal
 from stowplan.engine.scheduler import Scheduler
 from stowplan.engine.unit import Unit
-from stowplan.objects.errors import ConfigError
+from stowplan.objects.errors import ConfigError, PluginError
 from stowplan.objects.pods import Pod
 
 
@@ -22,6 +22,7 @@ class GroupTrying(Rehearsing):
         super().__init__(scheduler.state, scheduler.profiles, [*found.pods.values(), *unit.pods.values()])
         self.scheduler, self.unit, self.found = scheduler, unit, found
         self.profile = scheduler.profiles[unit.profile]
+        self.failure: PluginError | None = None  # the last one
 
     @property
     def waiting(self) -> list[Pod]:
@@ -38,6 +39,9 @@ class GroupTrying(Rehearsing):
                 return self.scheduler.rehearsals.rehearse(self.unit, self._by_uid(members), seed=seed)
         except (ConfigError, LookupError, ValueError):
             return None
+        except PluginError as error:
+            self.failure = error
+            return None
 
     def plan(self, edits: Sequence[Edit]) -> PreemptionPlan | None:
         """Return whom the scheduler would evict for the group with these edits made; None if nobody."""
@@ -45,7 +49,7 @@ class GroupTrying(Rehearsing):
             with self.changed(edits) as members:
                 found = self.scheduler.rehearsals.rehearse(self.unit, self._by_uid(members))
                 return None if found is None or found.runs else self.scheduler.rehearsals.plan(found)
-        except (ConfigError, LookupError, ValueError):
+        except (ConfigError, LookupError, ValueError, PluginError):
             return None
 
     def _by_uid(self, members: Mapping[str, Pod]) -> dict[str, Pod]:

@@ -9,7 +9,7 @@ useful first.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import msgspec
@@ -20,6 +20,7 @@ from stowplan.columns.state import ClusterState, PlacedPod
 from stowplan.columns.tally import Tally
 from stowplan.diagnosis import ranking
 from stowplan.diagnosis.case import Case
+from stowplan.diagnosis.changed_cluster import ChangedCluster
 from stowplan.diagnosis.edits import Edit, Edits
 from stowplan.diagnosis.remedies import budgets
 from stowplan.diagnosis.remedies.scale_down import Workloads
@@ -27,6 +28,7 @@ from stowplan.diagnosis.remedy import DeleteObject
 from stowplan.diagnosis.trying import Trying
 from stowplan.framework.decision import FEASIBLE
 from stowplan.framework.evaluation import Evaluation, schedule_one
+from stowplan.framework.plugin_calls import call_list
 from stowplan.objects.affinity import AffinityTerm, PodQuery
 from stowplan.objects.disruption import importance
 from stowplan.objects.pods import Pod
@@ -53,7 +55,7 @@ class Room:
         self.case = case
         self.workloads = Workloads(case.state)
         self._own_workload = self.workloads.name_of(case.pod)
-        self.lacking = self._lacking()
+        self.needed = dict(self._needed())
         blocked: Bools = np.zeros(len(case.nodes), np.bool_)
         for name, rows in case.rejected.items():
             if name not in OCCUPIED:
@@ -76,10 +78,7 @@ class Room:
 
     def _needed(self) -> Iterator[tuple[str, int]]:
         for enabled in self.case.profile.needs_free_filters:
-            yield from enabled.plugin.needs_free(self.case.pod)
-
-    def _lacking(self) -> dict[str, int]:
-        return dict(self._needed())
+            yield from call_list(enabled, enabled.plugin.needs_free, tuple, self.case.pod)
 
     def proposals(self) -> Iterator[Edits]:
         """Yield for each node the pods to delete, those first that may go, then the fewest."""
@@ -126,7 +125,7 @@ class Room:
             if not useful or not self._fits(row):
                 return []
             gone = list(useful)
-            for placed in useful:  # the least useful first
+            for placed in useful:  # the least useful first: it may stay if the pod fits beside it
                 trial.add_pod(placed.pod, names[placed.row])
                 if self._fits(row):
                     gone.remove(placed)
@@ -135,8 +134,8 @@ class Room:
         return [placed.pod for placed in gone] if 0 < len(gone) <= MOST_DELETED else []
 
     def _back(self, placed: PlacedPod, row: int, at: int) -> tuple[object, ...]:
-        """Return a key with which the pod that comes back first is the first."""
-        return self._standing(placed.pod), self._use(placed, row, at), *_least_important(placed.pod)
+        """Return a key to sort pods by: it is tried first without deleting those at the front."""
+        return self._standing(placed.pod), self._use(placed, row, at), *_most_important_first(placed.pod)
 
     def _fits(self, row: int) -> bool:
         evaluation = Evaluation(self.case.pod, self.case.state, self.case.profile, within=np.array([row]))
@@ -152,7 +151,7 @@ class Room:
             return 0.0
         taken = dict(placed.shape.taken)
         use = 0.0
-        for resource, amount in self.lacking.items():
+        for resource, amount in self.needed.items():
             lack = amount - int(self.case.nodes.free[resource][at])
             if lack > 0:
                 use += min(taken.get(resource, 0), lack) / lack
@@ -203,10 +202,11 @@ def deletion(pod: Pod, trying: Trying, code: str = FREE_ROOM) -> Edit:
     return Edit(code, f"delete pod {pod.key}", (DeleteObject("Pod", pod.key),), size=1.0)
 
 
-def deleted_pods(edits: Edits, trying: Trying) -> list[Pod]:
+def deleted_pods(edits: Edits, trying: ChangedCluster) -> list[Pod]:
     """Return the pods on nodes that edits delete."""
-    keys = [change.key for edit in edits for change in edit.changes if isinstance(change, DeleteObject)]
-    return [trying.state.pods[uid].pod for key in keys if (uid := trying.uids.get(key)) in trying.state.pods]
+    changes = (change for edit in edits for change in edit.changes)
+    keys = [change.key for change in changes if isinstance(change, DeleteObject) and change.kind == "Pod"]
+    return [pod for key in keys if (pod := trying.placed(key)) is not None]
 
 
 def as_siblings(edits: Edits, pod: Pod, trying: Trying) -> Edits:
@@ -246,11 +246,12 @@ def deletes(edit: Edit) -> bool:
     return any(isinstance(change, DeleteObject) for change in edit.changes)
 
 
-def consequences(edits: Edits, chosen: str, trying: Trying) -> list[str]:
-    """Return where the deleted pods would go while the pod has its node, one sentence each."""
+def consequences(edits: Edits, nodes: Mapping[str, str], trying: ChangedCluster) -> list[str]:
+    """Return where the deleted pods would go while pods that wait have these nodes, by key; one sentence each."""
     pods, sentences, settled = deleted_pods(edits, trying), list[str](), set[str]()
     with trying.changed(edits) as members, trying.state.trial() as trial:
-        trial.add_pod(members[trying.pod.key], chosen)
+        for key, name in nodes.items():
+            trial.add_pod(members[key], name)
         for pod in pods:
             profile = trying.profiles.get(pod.scheduler_name)
             if pod.controller() is None:
@@ -261,9 +262,10 @@ def consequences(edits: Edits, chosen: str, trying: Trying) -> list[str]:
             again = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=""))
             decision = schedule_one(again, trying.state, profile, preempt=False)
             if decision.node is None:
-                sentences.append(f"pod {pod.key} would stay pending if it is made again")
+                again_pending = "would stay pending, or take the room back if it is scheduled first"
+                sentences.append(f"pod {pod.key} is made again by its owner, and {again_pending}")
             else:
-                sentences.append(f"pod {pod.key} would go to node {decision.node} if it is made again")
+                sentences.append(f"pod {pod.key} is made again by its owner, and would go to node {decision.node}")
                 trial.add_pod(again, decision.node)
                 settled.add(pod.uid)
     return [*sentences, *_owners([pod for pod in pods if pod.uid not in settled], trying.state)]
@@ -274,7 +276,7 @@ def _owners(pods: Sequence[Pod], state: ClusterState) -> Iterator[str]:
     workloads = Workloads(state)
     number = Counter(name for pod in pods if (name := workloads.name_of(pod)) is not None)
     for (kind, key), count in number.items():
-        yield f"scale {kind} {key} down by {count}, so that the pods are not made again"
+        yield f"to keep {kind} {key} from making {'them' if count > 1 else 'it'} again, scale it down by {count}"
 
 
 def may_go(pod: Pod) -> bool:
@@ -287,6 +289,6 @@ def may_go(pod: Pod) -> bool:
     )
 
 
-def _least_important(pod: Pod) -> tuple[object, ...]:
-    """Return a key with which the most important pod comes first: it comes back before others of the same use."""
+def _most_important_first(pod: Pod) -> tuple[object, ...]:
+    """Return a key that sorts important pods to the front: of pods that help equally, these may stay first."""
     return (importance(pod), pod.uid)

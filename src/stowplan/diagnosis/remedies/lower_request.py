@@ -16,6 +16,7 @@ from stowplan.diagnosis.case import IMPOSSIBLE, Case, Offer, combined
 from stowplan.diagnosis.edits import Edit, Scale
 from stowplan.diagnosis.patches import pointer
 from stowplan.diagnosis.remedy import Operation, PatchObject
+from stowplan.framework.plugin_calls import call_list
 from stowplan.objects import quantity, requests
 from stowplan.objects.pod_parts import Container, ResourceRequirements
 from stowplan.objects.pods import Pod
@@ -30,7 +31,7 @@ def offers(case: Case) -> Iterator[Offer]:
         rejected = case.rejects(enabled.name)
         if rejected is None:
             continue
-        needed = dict(enabled.plugin.needs_free(case.pod))
+        needed: dict[str, int] = dict(call_list(enabled, enabled.plugin.needs_free, tuple, case.pod))
         free = {name: case.nodes.free[name] for name in needed}
         lacks = {name: free[name] < amount for name, amount in needed.items()}
         count = np.zeros(len(case.nodes), np.int64)

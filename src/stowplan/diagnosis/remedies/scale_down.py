@@ -33,12 +33,13 @@ _EVER = datetime.min.replace(tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Workload:
-    """What makes pods. `pods`: those of them that have a node."""
+    """What makes pods. `pods`: those of them that have a node. `start`: the lowest ordinal of a StatefulSet."""
 
     kind: str
     key: str
     replicas: int  # that it asks for; as many as have a node if that is not known
     pods: tuple[Pod, ...]
+    start: int = 0
 
 
 class Workloads:
@@ -73,7 +74,12 @@ class Workloads:
         members = self._pods[found]
         if len({owner.uid for pod in members if (owner := pod.controller())}) != 1:
             return None  # a rollout: its ReplicaSets share what a Deployment scales down
-        return Workload(*found, self._replicas(*found) or len(members), tuple(members))
+        return Workload(*found, self._replicas(*found) or len(members), tuple(members), self._start(*found))
+
+    def _start(self, kind: str, key: str) -> int:
+        found = self._state.store.named(kind, key)
+        ordinals = found.spec.ordinals if isinstance(found, StatefulSet) else None
+        return 0 if ordinals is None else ordinals.start
 
     def _replicas(self, kind: str, key: str) -> int | None:
         found = self._state.store.named(kind, key)
@@ -117,7 +123,7 @@ def _left(workload: Workload, order: Sequence[Pod], number: int) -> int:
     """Return the replicas without the first of these pods. A StatefulSet keeps the ordinals below the last."""
     if workload.kind != "StatefulSet":
         return len(workload.pods) - number
-    return _ordinal(order[number - 1]) if number else workload.replicas
+    return _ordinal(order[number - 1]) - workload.start if number else workload.replicas
 
 
 def _ordinal(pod: Pod) -> int:
@@ -142,11 +148,9 @@ def _order(workload: Workload, chosen: set[str]) -> list[Pod] | None:
 
 
 def _highest_first(workload: Workload, chosen: set[str]) -> list[Pod] | None:
-    found = {_ordinal(pod): pod for pod in workload.pods}
-    if min(found) < 0 or max(found) >= workload.replicas or max(found) - min(found) + 1 > len(found):
-        return (
-            None  # one is missing in between, or they do not count from 0: what replicas mean then is not for us to say
-        )
+    found, end = {_ordinal(pod): pod for pod in workload.pods}, workload.start + workload.replicas
+    if min(found) < workload.start or max(found) >= end or max(found) - min(found) + 1 > len(found):
+        return None  # one is missing in between, or they count otherwise: what replicas mean then is not for us to say
     ordered = [found[ordinal] for ordinal in sorted(found, reverse=True)]
     return ordered[: 1 + max(at for at, pod in enumerate(ordered) if pod.uid in chosen)]
 

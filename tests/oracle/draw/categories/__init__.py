@@ -8,7 +8,7 @@ from tests.oracle.draw.categories.capacity import image_locality, resources, sco
 from tests.oracle.draw.categories.mixture import large, misc, mixed
 from tests.oracle.draw.categories.node_constraints import names_and_ports, node_affinities, taints
 from tests.oracle.draw.categories.other_pods import inter_pod_affinity, topology_spread
-from tests.oracle.draw.categories.pending import pending
+from tests.oracle.draw.categories.pending import pending, pending_full, pending_storage
 from tests.oracle.draw.categories.preemption import preemption
 from tests.oracle.draw.categories.storage import volumes
 from tests.oracle.draw.scenario import Scenario
@@ -27,5 +27,7 @@ CATEGORIES: dict[str, Callable[[Scenario], None]] = {
     "preemption": preemption,
     "everything-mixed": mixed,
     "pending": pending,
+    "pending-full": pending_full,
+    "pending-storage": pending_storage,
     "large": large,
 }

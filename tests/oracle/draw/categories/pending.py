@@ -11,6 +11,7 @@ from tests.oracle.draw.nodes import make_nodes
 from tests.oracle.draw.plugin_args import affinity_args, fit_args, spread_args
 from tests.oracle.draw.pods import existing, fill, incoming, nominate
 from tests.oracle.draw.scenario import Obj, Scenario
+from tests.oracle.draw.volumes import make_volume
 
 PORT = 8443
 
@@ -173,6 +174,37 @@ def missing_claim(s: Scenario) -> None:
         s.add("persistentVolumeClaims", {"metadata": metadata, "spec": spec})
 
 
+def missing_class(s: Scenario) -> None:
+    _claims(s, "data", s.d.one("no-such-class", "gone"))
+
+
+def unbound_claim(s: Scenario) -> None:
+    """A claim whose class binds by hand, and no volume for it, or one that does not do."""
+    d = s.d
+    mode = d.one("WaitForFirstConsumer", "WaitForFirstConsumer", "Immediate")
+    provisioner = "kubernetes.io/no-provisioner"
+    s.add("storageClasses", {"metadata": {"name": "local"}, "provisioner": provisioner, "volumeBindingMode": mode})
+    claim = _claims(s, "local-data", "local")
+    if d.chance(0.3):
+        claim["spec"]["selector"] = {"matchLabels": {"media": "ssd"}}
+    if d.chance(0.4):
+        make_volume(s, "other", "local", None, ["nowhere"])["spec"]["capacity"] = {"storage": "1Mi"}
+
+
+def _claims(s: Scenario, name: str, storage_class: str) -> Obj:
+    """Give the pod an unbound claim of a class."""
+    volume = {"name": f"v-{name}", "persistentVolumeClaim": {"claimName": name}}
+    s.pod["spec"].setdefault("volumes", []).append(volume)
+    namespace = s.pod["metadata"]["namespace"]
+    spec = {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": storage_class,
+        "resources": {"requests": {"storage": s.d.one("1Gi", "5Gi")}},
+    }
+    metadata = {"name": name, "namespace": namespace, "uid": f"pvc-{namespace}-{name}"}
+    return s.add("persistentVolumeClaims", {"metadata": metadata, "spec": spec, "status": {"phase": "Pending"}})
+
+
 def taken_disk(s: Scenario) -> None:
     disk = {"name": "disk", "gcePersistentDisk": {"pdName": "shared"}}
     for node in s.node_names():
@@ -193,3 +225,39 @@ CAUSES: list[Callable[[Scenario], None]] = [
     large_request, large_request, tainted, cordoned, misspelt_selector, unmet_affinity, kept_apart, lonely,
     badly_spread, taken_port, gated, missing_claim, taken_disk, full,
 ]  # fmt: skip
+
+
+def pending_storage(s: Scenario) -> None:
+    """Pods whose claim, class or volume is missing, and sometimes something else."""
+    d = s.d
+    make_nodes(s, 1, 5, odd=0.0, taints=0.05)
+    incoming(s)
+    fill(s, 0, 2)
+    d.one(missing_claim, missing_class, unbound_claim)(s)
+    if d.chance(0.2):
+        d.one(*CAUSES)(s)
+
+
+def pending_full(s: Scenario) -> None:
+    """Nodes that are full of pods, by number and by cpu, and a pod that needs the room of several.
+
+    No smaller request and no deleted pod helps alone; evictions do, and more nodes, if the pod names no node.
+    """
+    d = s.d
+    make_nodes(s, 1, 5, odd=0.0, taints=0.05)
+    spec = incoming(s)["spec"]
+    asked = {"cpu": d.one("1900m", "1500m"), "memory": "1Gi"}
+    spec["containers"][0]["resources"] = {"requests": asked}
+    spec["priority"] = d.one(-20, 0, 0, 100)
+    if d.chance(0.2):
+        spec["preemptionPolicy"] = "Never"
+    if d.chance(0.4):
+        spec["nodeSelector"] = {HOST: d.choice(s.node_names())}
+    for node in s.nodes:
+        node["status"]["allocatable"] |= {"cpu": "2", "memory": "16Gi", "pods": d.one("4", "4", "110")}
+        for _ in range(4):
+            other = existing(s, node["metadata"]["name"])
+            other["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "500m", "memory": "64Mi"}}
+            other["spec"]["priority"] = d.one(-10, 0, 10, 100)
+    if d.chance(0.2):
+        d.one(tainted, misspelt_selector, kept_apart, taken_port)(s)

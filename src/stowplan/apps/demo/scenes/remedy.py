@@ -45,5 +45,5 @@ def play(seed: int) -> Scene:
 def explanation(answer: Answer, width: int) -> Iterator[str]:
     """Yield what `stowplan explain` prints: the first lines, which have the answer."""
     text = io.StringIO()
-    output.show(Console(file=text, width=width, highlight=False, markup=False), answer)
+    output.show(Console(file=text, width=width, highlight=False, markup=False, emoji=False), answer)
     return takewhile(lambda line: not line.startswith(REPEATED), text.getvalue().splitlines())
