@@ -64,7 +64,8 @@ def flags_for(plane: ControlPlane, folder: Path, config: Any, port: int, seen: P
     grant(plane)
     kubeconfig = json.loads(plane.service_account_kubeconfig(NAMESPACE, ACCOUNT).read_text())
     del kubeconfig["clusters"][0]["cluster"]["certificate-authority"]
-    (folder / "ca.crt").write_text(plane.certificate.read_text())
+    assert plane.ca is not None, "it has users, so it speaks HTTPS"
+    (folder / "ca.crt").write_text(plane.ca.read_text())
     kubeconfig["clusters"][0]["cluster"]["certificate-authority"] = "ca.crt"  # from the kubeconfig's folder on
     (folder / "kubeconfig").write_text(json.dumps(kubeconfig))
     (folder / "config.yaml").write_text(yaml.safe_dump(config))

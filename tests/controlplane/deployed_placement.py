@@ -41,7 +41,7 @@ def granted(plane: ControlPlane, folder: Path) -> Iterator[None]:
     text = yaml.safe_dump_all([each for each in rendered(plane, folder) if each["kind"] not in RUNS])
     plane.kubectl("apply", "--filename=-", input=text)
     yield
-    plane.kubectl("delete", "--wait=false", "--filename=-", input=text)
+    plane.kubectl("delete", "--wait=false", "--ignore-not-found", "--filename=-", input=text)
 
 
 @contextlib.contextmanager

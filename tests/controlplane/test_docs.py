@@ -49,6 +49,8 @@ def test_a_block_of_yaml(plane: ControlPlane, namespace: str, page: Path, block:
             load_policy(tmp_path / "config.yaml")
         elif kind is None and document.keys() <= {"plugins", "pluginConfig"}:  # a part of a profile
             profile_loader.configured(CONFIGURATION | {"profiles": [document]}, folder=tmp_path)
+        elif kind is None and "jobs" in document:  # a workflow of GitHub
+            assert all("uses" in step or "run" in step for job in document["jobs"].values() for step in job["steps"])
         elif kind is None:  # the separate file of SPPriority
             check_arguments(BUILT_IN["SPPriority"], document, "")
         else:

@@ -35,10 +35,11 @@ NODES = 3
 def scheduled(program: Path, cluster: Cluster) -> Iterator[None]:
     """kube-scheduler at work in a cluster that is not a `ControlPlane`."""
     connection = {"clientConnection": {"contentType": "application/json"}}
-    document = manifests.scheduler_configuration(connection, cluster.kubeconfig())
+    kubeconfig = cluster.kubeconfig("scheduler")
+    document = manifests.scheduler_configuration(connection, kubeconfig)
     config, port = cluster.folder / "scheduler.json", flags.free_port()
     config.write_text(json.dumps(document))
-    arguments = [*flags.serving(port, cluster.folder), *flags.acting_as(cluster.kubeconfig()), f"--config={config}"]
+    arguments = [*flags.serving(port, cluster.folder), *flags.acting_as(kubeconfig), f"--config={config}"]
     with Program(program, arguments, cluster.folder / "kube-scheduler.log") as scheduler:
         scheduler.wait_until(lambda: Api(f"https://{flags.LOOPBACK}:{port}").answers("/readyz"))
         yield
@@ -50,7 +51,7 @@ def embedded_cluster(config: pytest.Config) -> Iterator[EmbeddedCluster]:
         programs = build.programs(build.MAIN, teller(config))
     except build.CannotBuildError as reason:
         pytest.skip(f"no kubectl and no kube-scheduler: {reason}")
-    with tempfile.TemporaryDirectory(prefix="stowplan-embedded-") as folder, served() as embedded:
+    with tempfile.TemporaryDirectory(prefix="stowplan-embedded-") as folder, served(rbac=True) as embedded:
         cluster = EmbeddedCluster(embedded, programs["kubectl"], Path(folder))
         with scheduled(programs["kube-scheduler"], cluster):
             yield cluster
@@ -63,9 +64,10 @@ def play(cluster: Cluster, namespace: str, node: str) -> list[tuple[int, str]]:
     }  # fmt: skip
     said = []
     for step in SCRIPT:
-        words = [word.replace("{node}", node) for word in step.command.split(" ")]
+        words = [word.replace("{node}", node).replace("{namespace}", namespace) for word in step.command.split(" ")]
+        given = step.input.replace("{namespace}", namespace) if step.input else None
         command = [str(cluster._kubectl), *words, "--namespace", namespace]
-        done = subprocess.run(command, input=step.input, env=environment, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, input=given, env=environment, capture_output=True, text=True, check=False)
         said.append((done.returncode, done.stdout + done.stderr))
     return said
 

@@ -88,6 +88,37 @@ STATEFUL = (
     Step("delete the class and the volumes", "delete -f -", STORED),
 )
 
+DAEMON_SET = """
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: made}
+spec:
+  selector: {matchLabels: {app: made}}
+  template:
+    metadata: {labels: {app: made}}
+    spec:
+      automountServiceAccountToken: false
+      containers: [{name: main, image: "registry.example/made:1"}]
+"""
+
+DAEMON = (
+    Step("a daemon set", "apply -f -", DAEMON_SET),
+    Step("its rollout", "rollout status daemonset/made --timeout=180s", last=True),
+    Step("get it", "get daemonsets -o wide"),
+    Step("get it as yaml", "get daemonset made -o yaml"),
+    Step("describe it", "describe daemonset made --show-events=false"),
+    Step("its history", "rollout history daemonset/made"),
+    Step("set an image", "set image daemonset/made main=registry.example/made:2"),
+    Step("the second rollout", "rollout status daemonset/made --timeout=180s", last=True),
+    Step("the history is longer", "rollout history daemonset/made"),
+    Step("undo", "rollout undo daemonset/made"),
+    Step("the third rollout", "rollout status daemonset/made --timeout=180s", last=True),
+    Step("the first revision is the newest", "rollout history daemonset/made"),
+    Step("its templates are counted", "get daemonset made -o jsonpath={.metadata.generation}{.metadata.annotations}"),
+    Step("delete it", "delete daemonset made"),
+    Step("its pods go", "wait pod -l app=made --for=delete --timeout=180s", races=True),
+)
+
 APPLIED = """
 apiVersion: apps/v1
 kind: Deployment
@@ -132,10 +163,15 @@ spec:
 """
 FIELDS = "--show-managed-fields -o jsonpath={range.metadata.managedFields[?(@.manager!='kube-controller-manager')]}"
 FIELDS += '{.manager}/{.operation}/{.subresource}/{.apiVersion}/{.fieldsV1}{"\\n"}{end}'
+# Controllers write the status after the command has ended; the pods of an old template take longer to go.
+SETTLED = (
+    Step("its rollout ends", "rollout status deployment/ours --timeout=180s", last=True),
+    Step("its old pods are gone", "wait deployment/ours --for=jsonpath={.status.terminatingReplicas}=0 --timeout=180s"),
+)
 SERVER_SIDE = (
     Step("apply by the server", "apply --server-side -f -", APPLIED),
     Step("its owner", f"get deployment ours {FIELDS}", sorts=True),
-    Step("its rollout", "rollout status deployment/ours --timeout=180s", last=True),
+    *SETTLED,
     Step("the object", "get deployment ours -o yaml"),
     Step("apply it again", "apply --server-side -f -", APPLIED),
     Step("there is no last applied configuration", "apply view-last-applied deployment/ours"),
@@ -152,8 +188,10 @@ SERVER_SIDE = (
     Step("a conflict with the command", "apply --server-side -f -", APPLIED, fails=True),
     Step("by force again", "apply --server-side --force-conflicts --field-manager=other -f -", APPLIED),
     Step("apply less", "apply --server-side --force-conflicts -f -", FEWER),
+    *SETTLED,
     Step("the other one keeps what is dropped", "get deployment ours -o yaml"),
     Step("the other one applies less, too", "apply --server-side --field-manager=other -f -", FEWER),
+    *SETTLED,
     Step("what nobody applies is gone", "get deployment ours -o yaml"),
     Step("their fields", f"get deployment ours {FIELDS}", sorts=True),
     Step("diff by the server", "diff --server-side -f -", FEWER),

@@ -29,7 +29,7 @@ SERVED = {
     "ReplicationController ResourceQuota Secret Service ServiceAccount",
     "apiextensions.k8s.io/v1": "CustomResourceDefinition",
     "apps/v1": "ControllerRevision DaemonSet Deployment ReplicaSet StatefulSet",
-    "authentication.k8s.io/v1": "SelfSubjectReview TokenReview",
+    "authentication.k8s.io/v1": "SelfSubjectReview TokenRequest TokenReview",
     "authorization.k8s.io/v1": "LocalSubjectAccessReview SelfSubjectAccessReview SelfSubjectRulesReview "
     "SubjectAccessReview",
     "autoscaling/v1": "Scale",
@@ -46,7 +46,7 @@ SERVED = {
     "storage.k8s.io/v1": "CSIDriver CSINode CSIStorageCapacity StorageClass VolumeAttachment",
 }
 # Kinds that are no resource of their own stand in the documents of those that have them as a subresource.
-FOUND_IN = {"autoscaling/v1": "apps/v1", "policy/v1": "v1"}
+FOUND_IN = {"authentication.k8s.io/v1": "v1", "autoscaling/v1": "apps/v1", "policy/v1": "v1"}
 PREFIXES = ("io.k8s.api.", "io.k8s.apimachinery.pkg.apis.", "io.k8s.apiextensions-apiserver.pkg.apis.")
 FORMATS = {"byte": "bytes", "date-time": "time", "int32": "int32", "int64": "int64"}
 OPAQUE = {"Quantity": "quantity", "IntOrString": "int|string", "MicroTime": "microtime", "Time": "time"}

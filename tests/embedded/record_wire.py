@@ -21,9 +21,10 @@ from tests.embedded.record_schema import SERVED
 TARGET = Path(__file__).parents[2] / "src" / "stowplan" / "embedded" / "http" / "protobuf_fields.json"
 PLACES = {
     **{f"{group}.v1": f"api/{group}/v1" for group in (
-        "core", "apps", "authentication", "authorization", "autoscaling", "batch", "coordination", "events", "policy",
-        "resource", "scheduling", "storage",
+        "core", "apps", "authentication", "authorization", "autoscaling", "batch", "coordination", "discovery",
+        "events", "networking", "policy", "rbac", "resource", "scheduling", "storage",
     )},
+    "autoscaling.v2": "api/autoscaling/v2",
     "meta.v1": "apimachinery/pkg/apis/meta/v1",
 }  # fmt: skip
 IMPORTED = {"v1": "core.v1", "metav1": "meta.v1", "corev1": "core.v1"}
@@ -82,9 +83,9 @@ def main() -> None:
     modules = Path(subprocess.check_output(["go", "env", "GOMODCACHE"], text=True).strip()) / "k8s.io"
     reader = Reader(modules, "v0." + build.MAIN.split(".", 1)[1])
     for version, kinds in SERVED.items():
-        group = version.split("/")[0].split(".")[0] if "/" in version else "core"
+        group, _, number = version.rpartition("/")
         for kind in kinds.split():
-            reader.read(f"{group}.v1.{kind}")
+            reader.read(f"{group.split('.')[0] or 'core'}.{number}.{kind}")
     reader.read("meta.v1.DeleteOptions")
     lines = [f" {json.dumps(name)}: {json.dumps(fields)}" for name, fields in sorted(reader.types.items()) if fields]
     TARGET.write_text("{\n" + ",\n".join(lines) + "\n}\n")

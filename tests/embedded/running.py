@@ -9,17 +9,23 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from stowplan.embedded.authorization.users import AUTHENTICATED, ApiUser
 from stowplan.embedded.cluster import Embedded
+from tests.controlplane import credentials
 from tests.controlplane.cluster import Cluster
 
 
 class EmbeddedCluster(Cluster):
-    """What tests do with a cluster, done with the embedded one."""
+    """What tests do with a cluster, done with the embedded one. With RBAC it knows the users of a real one."""
 
     def __init__(self, embedded: Embedded, kubectl: Path, folder: Path, *, has_controllers: bool = True) -> None:
         self.embedded = embedded
-        tokens = dict.fromkeys(("admin", "scheduler", "nobody"), "")
-        super().__init__(embedded.url, None, tokens, kubectl, folder, has_accounts=False, has_kubelets=has_controllers)
+        tokens, ca = dict.fromkeys(("admin", "scheduler", "nobody"), ""), None
+        if embedded.rbac:
+            tokens = {name: embedded.token_for(_user(name)) for name in credentials.USERS}
+            ca = folder / "ca.crt"
+            ca.write_bytes(embedded.certificate)
+        super().__init__(embedded.url, ca, tokens, kubectl, folder, has_accounts=False, has_kubelets=has_controllers)
 
     def check(self) -> None:
         assert self.embedded.problems == []
@@ -27,8 +33,13 @@ class EmbeddedCluster(Cluster):
     def kubeconfig(self, user: str = "admin") -> Path:
         file = self.folder / f"{user}.kubeconfig"
         if not file.exists():
-            file.write_text(self.embedded.kubeconfig())
+            file.write_text(self.embedded.kubeconfig(self.tokens[user]))
         return file
+
+
+def _user(name: str) -> ApiUser:
+    user, group = credentials.USERS[name]
+    return ApiUser(user, (*filter(None, [group]), AUTHENTICATED), uid=name)
 
 
 @contextlib.contextmanager

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from stowplan.embedded.authorization.users import ADMIN
+from stowplan.embedded.schema import builtin_types, descriptions
 from tests.embedded.client import DEPLOYMENTS, MERGE, POD, PODS, STRATEGIC, Client
 
 
@@ -221,6 +223,28 @@ def test_openapi_names_the_fields_of_every_kind(client: Client) -> None:
         assert document["components"]["schemas"]
 
 
+def test_openapi_describes_kinds_and_fields(client: Client) -> None:
+    _, document = client.ask("GET", "/openapi/v3/api/v1")
+    pod, spec = (document["components"]["schemas"][f"core.v1.{name}"] for name in ("Pod", "PodSpec"))
+    assert pod["description"].startswith("One or more containers")
+    assert spec["properties"]["tolerations"]["description"] == "The taints that the pod puts up with."
+    assert pod["properties"]["kind"]["description"] == "The kind of this object."
+    quota = document["components"]["schemas"]["core.v1.ResourceQuota"]
+    assert quota["properties"]["spec"]["description"] == "What is wanted."
+    limits = document["components"]["schemas"]["core.v1.LimitRangeSpec"]["properties"]["limits"]
+    assert limits["description"] == "One item for each type."
+    assert spec["properties"]["affinity"]["description"].startswith("Which nodes and which other pods")
+    term = document["components"]["schemas"]["core.v1.PodCondition"]["properties"]["message"]
+    assert "description" not in term
+
+
+def test_every_description_is_about_a_field_that_exists() -> None:
+    for type_name, sentences in descriptions._written().items():
+        unknown = sentences.keys() - {"about", *builtin_types.fields(type_name)}
+        assert (type_name, unknown) == (type_name, set())
+        assert all(each.endswith(".") for each in sentences.values())
+
+
 @pytest.mark.parametrize(
     ("known", "token", "authenticated"),
     [
@@ -230,7 +254,8 @@ def test_openapi_names_the_fields_of_every_kind(client: Client) -> None:
     ],
 )
 def test_token_reviews(client: Client, known: str | None, token: str, authenticated: bool) -> None:
-    client.handlers.token = known
+    if known is not None:
+        client.handlers.access.authenticator.add(known, ADMIN)
     path = "/apis/authentication.k8s.io/v1/tokenreviews"
     status, review = client.ask("POST", path, {"spec": {"token": token}})
     assert (status, review["status"].get("authenticated", False)) == (201, authenticated)

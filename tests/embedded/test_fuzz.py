@@ -6,6 +6,7 @@ import copy
 import http.client
 import json
 import random
+import ssl
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -23,6 +24,8 @@ KINDS = [yaml.safe_load(text) for text in (*script.WEB.split("---"), script.LONE
     {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "b"}},
     {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns"}},
     {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"a": "b"}},
+    {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": {"name": "np"},
+     "spec": {"podSelector": {}, "egress": [{"ports": [{"port": 443}], "to": [{"podSelector": {}}]}]}},
     {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "pvc"},
      "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}},
     {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "pv"},
@@ -33,12 +36,53 @@ KINDS = [yaml.safe_load(text) for text in (*script.WEB.split("---"), script.LONE
     {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "ds"},
      "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}}, "spec": {
          "containers": [{"name": "c", "image": "x"}]}}}},
+    {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "cj"}, "spec": {
+        "schedule": "@every 1s", "timeZone": "UTC", "concurrencyPolicy": "Replace", "startingDeadlineSeconds": 9,
+        "jobTemplate": {"spec": {"template": {"spec": {
+            "restartPolicy": "Never", "containers": [{"name": "c", "image": "x"}]}}}}}, "status": {"active": [{}]}},
+    {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "rq"}, "spec": {"hard": {"pods": "50"}}},
+    {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "lr"},
+     "spec": {"limits": [{"type": "Container", "default": {"cpu": "1"}, "max": {"cpu": "2"}}]}},
+    {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "h"}, "spec": {
+        "scaleTargetRef": {"kind": "Deployment", "name": "web"}, "maxReplicas": 3, "minReplicas": 1, "metrics": [
+            {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization",
+                                                                        "averageUtilization": 5}}}],
+        "behavior": {"scaleUp": {"policies": [{"type": "Pods", "value": 1, "periodSeconds": 5}]}}}},
+    {"apiVersion": "networking.k8s.io/v1", "kind": "IngressClass", "metadata": {"name": "ic"},
+     "spec": {"controller": "example.io/x", "parameters": {"kind": "K", "name": "n"}}},
+    {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": {"name": "i"}, "spec": {"rules": [
+        {"host": "a.example", "http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": {
+            "service": {"name": "s", "port": {"number": 80}}}}]}}]}, "status": {"loadBalancer": {"ingress": [{}]}}},
+    {"apiVersion": "v1", "kind": "Endpoints", "metadata": {"name": "ep"},
+     "subsets": [{"addresses": [{"ip": "10.0.0.1"}], "ports": [{"port": 80}]}]},
+    {"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "metadata": {"name": "es"}, "addressType": "IPv4",
+     "endpoints": [{"addresses": ["10.0.0.1"]}], "ports": [{"port": 80}]},
+    *(
+        {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": {"name": "r"},
+         "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"], "resourceNames": ["x"]}]}
+        for kind in ("Role", "ClusterRole")
+    ),
+    {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+     "metadata": {"name": "x", "labels": {"a": "b"}},
+     "aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"a": "b"}},
+                                                  {"matchExpressions": [{"key": "a", "operator": "Exists"}]}]}},
+    *(
+        {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": {"name": "b"},
+         "roleRef": {"kind": "ClusterRole", "name": "r"},
+         "subjects": [{"kind": "ServiceAccount", "name": "default", "namespace": "default"},
+                      {"kind": "User", "name": "u"}]}
+        for kind in ("RoleBinding", "ClusterRoleBinding")
+    ),
 ]  # fmt: skip
 PLURALS = {
     "NetworkPolicy": "networkpolicies", "StorageClass": "storageclasses", "PriorityClass": "priorityclasses",
-    "PodDisruptionBudget": "poddisruptionbudgets",
+    "PodDisruptionBudget": "poddisruptionbudgets", "Ingress": "ingresses", "IngressClass": "ingressclasses",
+    "Endpoints": "endpoints",
 }  # fmt: skip
-CLUSTER_WIDE = ("Node", "Namespace", "PersistentVolume", "StorageClass", "PriorityClass", "CustomResourceDefinition")
+CLUSTER_WIDE = (
+    "Node", "Namespace", "PersistentVolume", "StorageClass", "PriorityClass", "CustomResourceDefinition", "ClusterRole",
+    "ClusterRoleBinding", "IngressClass",
+)  # fmt: skip
 JUNK: list[Any] = [
     None, 0, -1, 1 << 40, 1.5, True, "", "x", "ä\n", "A" * 300, "5%", "-1", [], {}, [None], [[]], {"a": None},
     {"": ""}, [{}], "2020-01-01T00:00:00Z", "n", {"matchLabels": {"a": 1}}, [{"name": "c"}], "$patch",
@@ -56,6 +100,8 @@ ACCEPTS = [
     "", "application/json", "*/*", "application/json;as=Table;v=v1;g=meta.k8s.io", "application/yaml", "x/y",
     "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io", ";;=,=", "application/json;as",
 ]  # fmt: skip
+SENDERS = ["", "Bearer", "Bearer x", "Bearer a.b.c", "Bearer ä", "Basic eDp4", "Bearer \xff"]
+IMPERSONATIONS = ["Impersonate-User", "Impersonate-Group", "Impersonate-Uid", "Impersonate-Extra-a%2Fb"]
 QUERIES = {
     "labelSelector": ["a=b", "a in (b", "!a", "a>1", "ä", "a=b,c"],
     "fieldSelector": ["metadata.name=x", "spec.nodeName=n", "nope=1", "metadata.name"],
@@ -148,6 +194,13 @@ class Fuzzer:
         within = "" if kind["kind"] in CLUSTER_WIDE else f"/namespaces/{namespace}"
         return (f"/apis/{version}" if "/" in version else f"/api/{version}") + f"{within}/{plural}"
 
+    def sender(self, token: str) -> dict[str, str]:
+        """Headers of authentication, of the administrator more often than not."""
+        found = {"Authorization": self.generator.choice([f"Bearer {token}"] * 8 + SENDERS)}
+        if self.generator.random() < 0.2:
+            found |= {self.generator.choice(IMPERSONATIONS): self.generator.choice(["x", "ä", "\xff", "system:node:n"])}
+        return found
+
     def request(self) -> tuple[str, str, bytes, dict[str, str]]:
         base = self.base()
         document = self.document(base)
@@ -175,11 +228,18 @@ class Fuzzer:
         return method, f"{path}?{query}" if query else path, data, headers
 
 
-def run(seed: int, requests: int) -> dict[int, int]:
+def run(seed: int, requests: int, *, rbac: bool = False) -> dict[int, int]:
     fuzzer, statuses = Fuzzer(seed), dict[int, int]()
-    with served(seed=seed) as cluster:
-        connection = http.client.HTTPConnection(cluster.url.removeprefix("http://"), timeout=120)
+    with served(seed=seed, rbac=rbac) as cluster:
+        connection: http.client.HTTPConnection
+        if rbac:
+            trust = ssl.create_default_context(cadata=cluster.certificate.decode())
+            connection = http.client.HTTPSConnection(cluster.url.removeprefix("https://"), timeout=120, context=trust)
+        else:
+            connection = http.client.HTTPConnection(cluster.url.removeprefix("http://"), timeout=120)
+        token = yaml.safe_load(cluster.kubeconfig())["users"][0]["user"].get("token", "")
         for method, path, body, headers in (*fuzzer.beginning(), *(fuzzer.request() for _ in range(requests))):
+            headers |= fuzzer.sender(token) if rbac else {}
             connection.request(method, path, body, {name: value for name, value in headers.items() if value})
             answer = connection.getresponse()
             text = answer.read()
@@ -189,6 +249,11 @@ def run(seed: int, requests: int) -> dict[int, int]:
                 assert json.loads(text)["code"] == answer.status
         connection.close()
     return statuses
+
+
+def test_odd_requests_with_rbac() -> None:
+    statuses = run(seed=1, requests=300, rbac=True)
+    assert {200, 201, 400, 401, 403, 404, 409, 422} <= statuses.keys()
 
 
 def test_odd_requests() -> None:

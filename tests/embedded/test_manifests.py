@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 
 from stowplan.embedded import manifests
+from stowplan.embedded.timestamps import stamp
 from stowplan.objects.errors import ConfigError
-from tests.embedded.virtual_cluster import VirtualCluster
+from tests.embedded.controllers.test_cron_jobs import a_cron_job
+from tests.embedded.controllers.workloads import names
+from tests.embedded.virtual_cluster import START, VirtualCluster
 
 DUMP = {
     "apiVersion": "v1",
@@ -51,6 +54,46 @@ def test_a_dump_is_loaded_with_owners_before_what_they_own(tmp_path: Path) -> No
     assert cluster.get("nodes", "n1")["status"]["conditions"] == [{"type": "Ready", "status": "False"}]
 
 
+def stamped(minute: int) -> str:
+    return stamp(START + 60 * minute)
+
+
+@pytest.mark.parametrize(
+    ("policy", "jobs"),
+    [
+        pytest.param("Forbid", ["cron-1"], id="one that runs is the only one"),
+        pytest.param("Allow", ["cron-1", f"cron-{int(START) // 60 + 1}"], id="the next one joins it"),
+        pytest.param("Replace", [f"cron-{int(START) // 60 + 1}"], id="the next one replaces it"),
+    ],
+)
+def test_the_jobs_of_a_cron_job_run_on(tmp_path: Path, policy: str, jobs: list[str]) -> None:
+    cron = a_cron_job(seconds=1000, concurrencyPolicy=policy)
+    owner = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "cron", "uid": "old", "controller": True}
+    metadata = {"name": "cron-1", "namespace": "default", "uid": "gone", "ownerReferences": [owner]}
+    spec = cron["spec"]["jobTemplate"]["spec"]
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
+    active = [
+        {"apiVersion": "batch/v1", "kind": "Job", "name": name, "namespace": "default", "uid": uid}
+        for name, uid in (("cron-1", "gone"), ("cron-0", "lost"))
+    ]
+    cron["status"] = {"lastScheduleTime": stamped(0), "lastSuccessfulTime": stamped(-9), "active": active}
+    (tmp_path / "dump.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [job, cron]}))
+    cluster = VirtualCluster()
+    cluster.nodes(1)
+    manifests.load(cluster.api, [tmp_path], cluster.now)
+    found = cluster.get("jobs.batch", "default/cron-1")["metadata"]
+    status = cluster.get("cronjobs.batch", "default/cron")["status"]
+    assert found["ownerReferences"][0]["uid"] == cluster.get("cronjobs.batch", "default/cron")["metadata"]["uid"]
+    assert [(each["name"], each["uid"]) for each in status["active"]] == [("cron-1", found["uid"])]
+    assert (status["lastScheduleTime"], status["lastSuccessfulTime"]) == (stamped(0), stamped(-9))
+    cluster.settle()
+    assert names(cluster.all("jobs.batch")) == ["cron-1"]
+    cluster.settle(60)
+    assert names(cluster.all("jobs.batch")) == jobs
+    told = {event["reason"] for event in cluster.all("events") if event["involvedObject"]["kind"] == "CronJob"}
+    assert told.isdisjoint({"UnexpectedJob", "MissingJob"})
+
+
 def test_what_is_there_already_is_counted(tmp_path: Path) -> None:
     file = tmp_path / "ns.yaml"
     file.write_text("apiVersion: v1\nkind: Namespace\nmetadata: {name: default}\n")
@@ -67,6 +110,9 @@ def test_what_is_there_already_is_counted(tmp_path: Path) -> None:
         pytest.param(
             "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n", "spec.containers: Required value", id="a bad pod"
         ),
+        pytest.param(
+            json.dumps({**a_cron_job(), "status": {"lastScheduleTime": 5}}), "CronJob cron: ", id="a bad status"
+        ),
     ],
 )
 def test_errors_name_the_file(tmp_path: Path, text: str, message: str) -> None:
@@ -75,6 +121,29 @@ def test_errors_name_the_file(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message) as refused:
         manifests.load(VirtualCluster(controllers=False).api, [file], 0.0)
     assert str(file) in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        pytest.param(
+            "bad.json",
+            '{"apiVersion": "v1",\n "kind": "Pod",\n}',
+            "cannot be read: line 3: not a JSON object",
+            id="JSON",
+        ),
+        pytest.param("bad.yaml", "kind: Pod\nmetadata:\n  name: [a\n", "cannot be read: line 4: not YAML", id="YAML"),
+        pytest.param(
+            "bad.yaml", "kind: Pod\n---\nhello: 1\n", "document 2: not a Kubernetes object", id="one of two documents"
+        ),
+    ],
+)
+def test_errors_name_the_line_or_the_document(tmp_path: Path, name: str, text: str, said: str) -> None:
+    file = tmp_path / name
+    file.write_text(text)
+    with pytest.raises(ConfigError) as refused:
+        list(manifests.documents([file]))
+    assert str(refused.value).startswith(f"{file}: {said}")
 
 
 def test_a_missing_file_is_an_error_that_names_it(tmp_path: Path) -> None:

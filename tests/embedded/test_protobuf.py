@@ -34,6 +34,7 @@ QUOTA = "azhzAAoTCgJ2MRINUmVzb3VyY2VRdW90YRIXChEKAXESABoAIgAqADIAOABCABIAGgAaACI
         }, id="a number that may be missing keeps its zero"),
         pytest.param(BUDGET, {"kind": "PodDisruptionBudget", "metadata": {"name": "p"}, "spec": {
             "minAvailable": "50%", "selector": {"matchLabels": {"a": "b"}}}}, id="a number or a text"),
+        pytest.param(QUOTA, {"kind": "ResourceQuota", "metadata": {"name": "q"}}, id="a kind without a spec"),
     ],
 )  # fmt: skip
 def test_what_kubectl_sends(sent: str, spec: dict[str, Any]) -> None:
@@ -47,7 +48,7 @@ def test_what_kubectl_sends(sent: str, spec: dict[str, Any]) -> None:
     [
         pytest.param(b"", id="nothing"),
         pytest.param(b'{"kind": "Pod"}', id="JSON"),
-        pytest.param(base64.b64decode(QUOTA), id="a kind that is not served"),
+        pytest.param(base64.b64decode(QUOTA).replace(b"Quota", b"Thing"), id="a kind that is not served"),
         pytest.param(b"k8s\0\xff", id="a number without an end"),
         pytest.param(b"k8s\0\x0a\x7f", id="a message without an end"),
         pytest.param(b"k8s\0\x0b", id="an unknown wire type"),

@@ -106,7 +106,7 @@ def test_other_namespaces_are_left_out(world: VirtualCluster) -> None:
 
 
 def test_one_object_can_be_watched(world: VirtualCluster) -> None:
-    started, _ = watch(world, f"{MAPS}/x", resourceVersion=str(world.store.version))
+    started, _ = watch(world, fieldSelector="metadata.name=x", resourceVersion=str(world.store.version))
     world.create(config_map("y"))
     world.create(config_map("x"))
     assert told(lines(started.take())) == [("ADDED", "x")]

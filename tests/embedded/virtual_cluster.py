@@ -28,8 +28,11 @@ class VirtualCluster:
         self.api = Api(DocumentStore(keep=keep), random.Random(1))
         self.store = self.api.store
         kubelets = SimulatedKubelets(self.store, **pace)
+        self.runner = ActionRunner(self.api)
         self.controllers = ControllerManager(
-            self.store, all_controllers(self.store, kubelets) if controllers else [], ActionRunner(self.api).perform
+            self.store,
+            all_controllers(self.store, kubelets, self.api.limits.ledger) if controllers else [],
+            self.runner.perform,
         )
         self.subresources = Subresources(self.api)
         for name in SYSTEM_NAMESPACES:

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 from stowplan.apps.serving_security import DEFAULT_SECURITY, ServingSecurity
 from stowplan.kube import tls
 from stowplan.kube.file_versions import versions
 from stowplan.objects.errors import ConfigError
-
-VALID_FOR = timedelta(days=365)
+from stowplan.serving import self_signed as serving
 
 
 class OnProblem(Protocol):
@@ -86,25 +84,4 @@ def _no_password() -> str:
 
 def self_signed() -> tuple[bytes, bytes]:
     """Make a certificate for localhost. Return the certificate and its key as PEM."""
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.oid.NameOID.COMMON_NAME, "stowplan")])
-    now = datetime.now(UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(minutes=5))
-        .not_valid_after(now + VALID_FOR)
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    private = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    return certificate.public_bytes(serialization.Encoding.PEM), private
+    return serving.self_signed("stowplan", ("localhost",))

@@ -5,6 +5,7 @@ store, change_log      documents, one resource version for all of them, and the 
 resources              which kinds are served
 schema/                the fields of every kind
 ownership/             who owns which field: server-side apply (pure)
+authorization/         users, tokens, roles: who may do what (pure)
 admission/, validation/  what the API server fills in, and what it refuses
 api/                   every verb, without HTTP
 http/                  the same over HTTP

@@ -7,6 +7,7 @@ async with Embedded() as cluster:
 from __future__ import annotations
 
 import asyncio
+import base64
 import random
 import secrets
 import time
@@ -17,11 +18,17 @@ from typing import Self
 from stowplan.embedded import manifests
 from stowplan.embedded.api.request_options import RequestOptions
 from stowplan.embedded.api.verbs import SYSTEM_NAMESPACES, Api
+from stowplan.embedded.authorization import default_roles
+from stowplan.embedded.authorization.escalation import EscalationGuard
+from stowplan.embedded.authorization.role_aggregation import RoleAggregation
+from stowplan.embedded.authorization.users import ADMIN, ApiUser
 from stowplan.embedded.controllers.action_runner import ActionRunner
 from stowplan.embedded.controllers.controller_manager import ControllerManager
 from stowplan.embedded.controllers.kubelets import SimulatedKubelets
 from stowplan.embedded.controllers.registry import all_controllers
 from stowplan.embedded.documents import Document
+from stowplan.embedded.http import certificates
+from stowplan.embedded.http.access_control import access_to
 from stowplan.embedded.http.handlers import Handlers
 from stowplan.embedded.http.server import Server
 from stowplan.embedded.manifests import LoadedManifests
@@ -39,27 +46,32 @@ class Embedded:
     """A cluster in this process.
 
     `seed` makes names and uids repeatable. `crds` are files or folders with more CustomResourceDefinitions. `keep` is
-    the number of changes of each resource that a watch can start from. `start_seconds`, `stop_seconds` and
-    `job_seconds` are the delays of the simulated kubelets.
+    the number of changes of each resource that a watch can start from. With `rbac` requests are authenticated and
+    authorized, over HTTPS. `start_seconds`, `stop_seconds` and `job_seconds` are the delays of the simulated kubelets.
     """
 
     def __init__(
         self, *, seed: int | None = None, clock: Callable[[], float] = time.time, keep: int = KEEP,
         crds: Iterable[str | Path] = (), start_seconds: float = 0.0, stop_seconds: float = 0.0,
-        job_seconds: float = 1.0, with_controllers: bool = True,
+        job_seconds: float = 1.0, with_controllers: bool = True, rbac: bool = False,
     ) -> None:  # fmt: skip
-        self.clock, self.id = clock, secrets.token_hex(8)
+        self.clock, self.id, self.rbac = clock, secrets.token_hex(8), rbac
         self.api = Api(DocumentStore(keep=keep), random.Random(seed))
         self._token: str | None = None
-        self._url = ""
-        self.handlers = Handlers(self.api, clock)
+        self._url, self.certificate = "", b""
+        access = access_to(self.api.store, secrets.token_bytes(32), enforced=rbac)
+        self.handlers = Handlers(self.api, clock, access=access)
         self.server = Server(self.handlers)
+        if rbac:
+            self.api.escalation = EscalationGuard(access.authorizer)
         self._bootstrap()
+        self._create_default_roles(random.Random(None if seed is None else f"roles {seed}"))
         manifests.load(self.api, (_DEFINITIONS, *crds), clock())
         kubelets = SimulatedKubelets(
             self.api.store, start_seconds=start_seconds, stop_seconds=stop_seconds, job_seconds=job_seconds
         )
-        running = all_controllers(self.api.store, kubelets) if with_controllers else []
+        running = all_controllers(self.api.store, kubelets, self.api.limits.ledger) if with_controllers else []
+        running += [RoleAggregation(self.api.store)] if with_controllers else []
         self.controllers = ControllerManager(self.api.store, running, ActionRunner(self.api).perform)
         self.api.store.listeners.append(self._changed)
         self._work = asyncio.Event()
@@ -75,14 +87,31 @@ class Embedded:
         for name, value in _PRIORITY_CLASSES.items():
             self.api.create(priorities, "", {"metadata": {"name": name}, "value": value}, options)
 
+    def _create_default_roles(self, generator: random.Random) -> None:
+        """Their uids have a generator of their own: what a seed makes of everything else does not depend on them."""
+        options, usual = RequestOptions(self.clock(), "Ignore"), self.api.generator
+        self.api.generator = generator
+        for document in default_roles.documents():
+            resource = self.api.catalogue.of_kind(document["apiVersion"], document["kind"])
+            assert resource is not None
+            self.api.create(resource, document["metadata"].get("namespace", ""), document, options)
+        self.api.generator = usual
+
     # -- running
 
     async def start(self, host: str = "127.0.0.1", port: int = 0, token: str | None = None) -> str:
-        """Serve requests, and return the URL. Any address but loopback needs a token."""
-        self._token = token
-        self.server.token = self.handlers.token = token
+        """Serve requests, and return the URL. The token is the administrator's; RBAC makes one if none is given.
+
+        Without RBAC any address but loopback needs a token.
+        """
+        tls = None
+        self._token = self.server.token = token or (secrets.token_hex(16) if self.rbac else None)
+        if self._token:
+            self.handlers.access.authenticator.add(self._token, ADMIN)
+        if self.rbac:
+            tls, self.certificate = certificates.self_signed(host)
         self._work = asyncio.Event()
-        self._url = await self.server.start(host, port)
+        self._url = await self.server.start(host, port, tls)
         self._task = asyncio.create_task(self._run(), name="embedded controllers")
         return self._url
 
@@ -138,13 +167,23 @@ class Embedded:
         """The URL of the API server; "" before it is started."""
         return self._url
 
-    def kubeconfig(self) -> str:
-        """The text of a kubeconfig file for this cluster."""
-        user: Document = {"token": self._token} if self._token else {}
+    def token_for(self, user: ApiUser) -> str:
+        """A new token that the server accepts for a user as long as it runs."""
+        token = secrets.token_hex(16)
+        self.handlers.access.authenticator.add(token, user)
+        return token
+
+    def kubeconfig(self, token: str | None = None) -> str:
+        """The text of a kubeconfig file for this cluster: the administrator's, or that of another token's owner."""
+        token = token or self._token
+        user: Document = {"token": token} if token else {}
+        cluster = {"server": self._url}
+        if self.certificate:
+            cluster["certificate-authority-data"] = base64.b64encode(self.certificate).decode()
         document = {
             "apiVersion": "v1",
             "kind": "Config",
-            "clusters": [{"name": "stowplan", "cluster": {"server": self._url}}],
+            "clusters": [{"name": "stowplan", "cluster": cluster}],
             "users": [{"name": "stowplan", "user": user}],
             "contexts": [{"name": "stowplan", "context": {"cluster": "stowplan", "user": "stowplan"}}],
             "current-context": "stowplan",

@@ -37,6 +37,14 @@ class ApiError(Exception):
         super().__init__(message)
         self.code, self.reason, self.message, self.details = code, reason, message, details
 
+    @property
+    def is_transient(self) -> bool:
+        """True if another try soon succeeds, or is not needed: somebody was faster, or the namespace goes."""
+        causes = (self.details or {}).get("causes", ())
+        return self.reason in ("AlreadyExists", "Conflict") or any(
+            cause.get("reason") == "NamespaceTerminating" for cause in causes
+        )
+
     def status(self) -> dict[str, Any]:
         body: dict[str, Any] = {
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": self.message,

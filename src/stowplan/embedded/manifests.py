@@ -1,21 +1,29 @@
 """Loads manifests and dumps: files or folders of YAML or JSON. Kinds that are not served are counted and skipped.
 
 Fields that the API server sets (uids, versions) are dropped. The state that a cluster needs to continue is kept: the
-node and phase of a pod, the status of a node, owner references by name. Owners get new uids, so they are loaded before
-their dependents.
+node and phase of a pod, the status of a node, when a CronJob ran last and which of its jobs are active, owner
+references by name. Owners get new uids, so they are loaded before their dependents. Roles and bindings replace those
+that a cluster starts with.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
 from stowplan.embedded.api.request_options import RequestOptions
 from stowplan.embedded.api.verbs import Api
+from stowplan.embedded.authorization.role_kinds import (
+    CLUSTER_ROLE_BINDINGS,
+    CLUSTER_ROLES,
+    ROLE_BINDINGS,
+    ROLES,
+)
 from stowplan.embedded.documents import Document
 from stowplan.embedded.errors import ApiError
 from stowplan.embedded.resources import ServedResource
@@ -29,13 +37,19 @@ DEPTH = 200
 _SUFFIXES = (".yaml", ".yml", ".json")
 _LOAD_ORDER = (
     "CustomResourceDefinition", "Namespace", "PriorityClass", "StorageClass", "Node", "PersistentVolume",
-    "ServiceAccount", "PersistentVolumeClaim", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job",
-    "ReplicationController",
+    "ServiceAccount", "PersistentVolumeClaim", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet",
+    "CronJob", "Job", "ReplicationController",
 )  # fmt: skip
+_LAST = ("LimitRange", "ResourceQuota")  # they are asked about what is new, not about what a dump has already
+_ROLES_AND_BINDINGS = (ROLES, ROLE_BINDINGS, CLUSTER_ROLES, CLUSTER_ROLE_BINDINGS)
+_DEFAULT = "kubernetes.io/bootstrapping"  # the label of default roles and bindings
 _SET_BY_SERVER = (
     "uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink", "deletionTimestamp",
     "deletionGracePeriodSeconds",
 )  # fmt: skip
+
+Uids: TypeAlias = dict[tuple[str, str, str], str]
+"""The uids in this cluster of what was loaded, by kind, namespace and name."""
 
 
 class LoadedManifests(msgspec.Struct):
@@ -68,9 +82,20 @@ def documents_in(text: bytes, file: str, *, json: bool = False) -> Iterator[tupl
     except UnicodeDecodeError as error:
         raise ConfigError(f"cannot be read: {str(error).splitlines()[0]}", file=file) from None
     except ConfigError as error:
-        raise ConfigError(f"cannot be read: {error.problem}", file=file, remedy=error.remedy) from None
-    for document in found:
-        yield from ((file, each) for each in _items(document, file))
+        problem = f"cannot be read: {_with_line(error.problem, text)}"
+        raise ConfigError(problem, file=file, remedy=error.remedy) from None
+    for number, document in enumerate(found, 1):
+        path = f"document {number}" if len(found) > 1 else ""
+        yield from ((file, each) for each in _items(document, file, path))
+
+
+def _with_line(problem: str, text: bytes) -> str:
+    """Return what is wrong with the line that it is in; of JSON only the byte is known."""
+    byte = re.search(r" \(byte (\d+)\)$", problem)
+    if byte is None:
+        return problem
+    line = text.count(b"\n", 0, int(byte[1])) + 1
+    return f"line {line}: {problem[: byte.start()]}"
 
 
 def _yaml_documents(text: bytes) -> list[Any]:
@@ -79,16 +104,16 @@ def _yaml_documents(text: bytes) -> list[Any]:
     return bounded_yaml.load_all(text, limits, unique_keys=False, letters=True)
 
 
-def _items(document: Any, file: str) -> Iterator[Document]:
+def _items(document: Any, file: str, path: str) -> Iterator[Document]:
     if document is None:
         return
     if not isinstance(document, dict) or not isinstance(document.get("kind"), str):
-        raise ConfigError("not a Kubernetes object", file=file, remedy=_what_is_wrong(document))
+        raise ConfigError("not a Kubernetes object", file=file, path=path, remedy=_what_is_wrong(document))
     if document["kind"].endswith("List") and isinstance(document.get("items"), list):
         version, kind = document.get("apiVersion", "v1"), document["kind"].removesuffix("List")
         for item in document["items"]:
             named = {"apiVersion": version, "kind": kind} if kind else {}
-            yield from _items({**named, **item} if isinstance(item, dict) else item, file)
+            yield from _items({**named, **item} if isinstance(item, dict) else item, file, path)
     else:
         yield document
 
@@ -104,7 +129,8 @@ def load(api: Api, paths: Iterable[str | Path], now: float) -> LoadedManifests:
     """Create all objects of the files. Raises `ConfigError` for a file or object that cannot be used."""
     found = sorted(documents(paths), key=lambda pair: _rank(pair[1]))
     result = LoadedManifests()
-    uids: dict[tuple[str, str, str], str] = {}
+    uids: Uids = {}
+    cron_jobs: list[tuple[str, ServedResource, Document, Document]] = []
     for file, document in found:
         kind = document["kind"]
         resource = api.catalogue.of_kind(str(document.get("apiVersion", "")), kind)
@@ -117,20 +143,31 @@ def load(api: Api, paths: Iterable[str | Path], now: float) -> LoadedManifests:
             if error.reason == "AlreadyExists":
                 result.present[kind] += 1
                 continue
-            name = document.get("metadata", {}).get("name", "")
-            raise ConfigError(error.message, file=file, path=f"{kind} {name}".strip()) from None
+            raise _refused(error, file, document) from None
         result.loaded[kind] += 1
         uids[kind, created["metadata"].get("namespace", ""), created["metadata"]["name"]] = created["metadata"]["uid"]
+        if resource.collection == "cronjobs.batch":
+            cron_jobs.append((file, resource, created, document))
+    for file, resource, created, document in cron_jobs:  # their jobs are there now
+        try:
+            _resume(api, resource, created, document, uids, RequestOptions(now, "Ignore"))
+        except ApiError as error:
+            raise _refused(error, file, document) from None
     return result
 
 
+def _refused(error: ApiError, file: str, document: Document) -> ConfigError:
+    metadata = document.get("metadata")
+    name = metadata.get("name", "") if isinstance(metadata, dict) else ""
+    return ConfigError(error.message, file=file, path=f"{document['kind']} {name}".strip())
+
+
 def _rank(document: Document) -> int:
-    return _LOAD_ORDER.index(document["kind"]) if document["kind"] in _LOAD_ORDER else len(_LOAD_ORDER)
+    kind = document["kind"]
+    return _LOAD_ORDER.index(kind) if kind in _LOAD_ORDER else len(_LOAD_ORDER) + (kind in _LAST)
 
 
-def _create(
-    api: Api, resource: ServedResource, document: Document, uids: dict[tuple[str, str, str], str], now: float
-) -> Document:
+def _create(api: Api, resource: ServedResource, document: Document, uids: Uids, now: float) -> Document:
     metadata = document.get("metadata") if isinstance(document.get("metadata"), dict) else {}
     assert metadata is not None
     namespace = str(metadata.get("namespace") or "default") if resource.namespaced else ""
@@ -143,11 +180,20 @@ def _create(
         namespaces = api.catalogue.find("", "v1", "namespaces")
         assert namespaces is not None
         api.create(namespaces, "", {"metadata": {"name": namespace}}, options)
+    _make_way(api, resource, resource.key(namespace, str(metadata.get("name"))))
     created = api.create(resource, namespace, typed.without_nulls({**document, "metadata": kept}), options)
     return _with_status(api, resource, created, document, options)
 
 
-def _owners(owners: Iterable[Any], namespace: str, uids: dict[tuple[str, str, str], str]) -> list[Document]:
+def _make_way(api: Api, resource: ServedResource, key: str) -> None:
+    """Remove the default role or binding that a loaded one replaces. (What a binding refers to cannot be changed.)"""
+    if resource.collection in _ROLES_AND_BINDINGS:
+        found = api.store.get(resource.collection, key)
+        if found is not None and _DEFAULT in found["metadata"].get("labels", {}):
+            api.store.remove(resource.collection, key)
+
+
+def _owners(owners: Iterable[Any], namespace: str, uids: Uids) -> list[Document]:
     """Owner references with the uids of this cluster; references to owners that do not exist here are dropped."""
     found = []
     for owner in owners:
@@ -170,3 +216,20 @@ def _with_status(
         return created
     return api.update(resource, created["metadata"].get("namespace", ""), created["metadata"]["name"],
                       {**created, "status": status}, options, "status")  # fmt: skip
+
+
+def _resume(
+    api: Api, resource: ServedResource, created: Document, document: Document, uids: Uids, options: RequestOptions
+) -> None:
+    """Keep when a CronJob ran last, and which of its jobs are active: it must not start one that runs already."""
+    found = typed.without_nulls(document.get("status"))
+    if not isinstance(found, dict) or not found:
+        return
+    namespace, name = created["metadata"]["namespace"], created["metadata"]["name"]
+    active = [
+        {**reference, "namespace": namespace, "uid": uid, "resourceVersion": None}
+        for reference in found.get("active") or ()
+        if isinstance(reference, dict) and (uid := uids.get(("Job", namespace, str(reference.get("name")))))
+    ]
+    status = typed.without_nulls({**found, "active": active or None})
+    api.update(resource, namespace, name, {**created, "status": status}, options, "status")

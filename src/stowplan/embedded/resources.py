@@ -71,6 +71,7 @@ def _row(group: str, plural: str, kind: str, short: str = "", below: str = "", *
 
 
 _apps, _storage, _dra = "apps", "storage.k8s.io", "resource.k8s.io"
+_rbac = "rbac.authorization.k8s.io"
 _counted: dict[str, Any] = {"counts_generations": True}
 _workload: dict[str, Any] = {"counts_generations": True, "categories": ("all",)}
 _wide: dict[str, Any] = {"namespaced": False}
@@ -78,7 +79,9 @@ _review: dict[str, Any] = {"namespaced": False, "verbs": ("create",)}
 
 BUILT_IN: tuple[ServedResource, ...] = (
     _row("", "configmaps", "ConfigMap", "cm"),
+    _row("", "endpoints", "Endpoints", "ep"),
     _row("", "events", "Event", "ev"),
+    _row("", "limitranges", "LimitRange", "limits"),
     _row("", "namespaces", "Namespace", "ns", "finalize status", namespaced=False,
          verbs=tuple(verb for verb in ALL_VERBS if verb != "deletecollection")),
     _row("", "nodes", "Node", "no", "status", **_wide),
@@ -86,15 +89,23 @@ BUILT_IN: tuple[ServedResource, ...] = (
     _row("", "persistentvolumes", "PersistentVolume", "pv", "status", **_wide),
     _row("", "pods", "Pod", "po", "binding eviction status", **_workload),
     _row("", "replicationcontrollers", "ReplicationController", "rc", "scale status", **_workload),
+    _row("", "resourcequotas", "ResourceQuota", "quota", "status"),
     _row("", "secrets", "Secret"),
-    _row("", "serviceaccounts", "ServiceAccount", "sa"),
+    _row("", "serviceaccounts", "ServiceAccount", "sa", "token"),
     _row("", "services", "Service", "svc", "status", categories=("all",)),
     _row(_apps, "controllerrevisions", "ControllerRevision"),
     _row(_apps, "daemonsets", "DaemonSet", "ds", "status", **_workload),
     _row(_apps, "deployments", "Deployment", "deploy", "scale status", **_workload),
     _row(_apps, "replicasets", "ReplicaSet", "rs", "scale status", **_workload),
     _row(_apps, "statefulsets", "StatefulSet", "sts", "scale status", **_workload),
+    ServedResource("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler",
+                   short_names=("hpa",), categories=("all",), subresources=("status",)),
+    _row("batch", "cronjobs", "CronJob", "cj", "status", **_workload),
     _row("batch", "jobs", "Job", "", "status", **_workload),
+    _row("discovery.k8s.io", "endpointslices", "EndpointSlice", **_counted),
+    _row("networking.k8s.io", "ingressclasses", "IngressClass", **_wide, **_counted),
+    _row("networking.k8s.io", "ingresses", "Ingress", "ing", "status", **_counted),
+    _row("networking.k8s.io", "networkpolicies", "NetworkPolicy", "netpol", **_counted),
     _row("policy", "poddisruptionbudgets", "PodDisruptionBudget", "pdb", "status", **_counted),
     _row("scheduling.k8s.io", "priorityclasses", "PriorityClass", "pc", **_wide, **_counted),
     _row(_storage, "csidrivers", "CSIDriver", **_wide),
@@ -108,11 +119,17 @@ BUILT_IN: tuple[ServedResource, ...] = (
     _row(_dra, "resourceslices", "ResourceSlice", **_wide, **_counted),
     _row("coordination.k8s.io", "leases", "Lease"),
     _row("events.k8s.io", "events", "Event", "ev", stored_as="events"),
+    _row(_rbac, "clusterrolebindings", "ClusterRoleBinding", **_wide),
+    _row(_rbac, "clusterroles", "ClusterRole", **_wide),
+    _row(_rbac, "rolebindings", "RoleBinding"),
+    _row(_rbac, "roles", "Role"),
     _row("apiextensions.k8s.io", "customresourcedefinitions", "CustomResourceDefinition", "crd crds", "status",
          categories=("api-extensions",), **_wide, **_counted),
     _row("authentication.k8s.io", "selfsubjectreviews", "SelfSubjectReview", **_review),
     _row("authentication.k8s.io", "tokenreviews", "TokenReview", **_review),
+    _row("authorization.k8s.io", "localsubjectaccessreviews", "LocalSubjectAccessReview", verbs=("create",)),
     _row("authorization.k8s.io", "selfsubjectaccessreviews", "SelfSubjectAccessReview", **_review),
+    _row("authorization.k8s.io", "selfsubjectrulesreviews", "SelfSubjectRulesReview", **_review),
     _row("authorization.k8s.io", "subjectaccessreviews", "SubjectAccessReview", **_review),
 )  # fmt: skip
 

@@ -32,3 +32,7 @@ def test_a_pod_names_the_scheduler_that_is_served() -> None:
     words = shlex.split(hints.commands(("it's mine",))[1])
     overrides = next(word.removeprefix("--overrides=") for word in words if word.startswith("--overrides="))
     assert json.loads(overrides) == {"spec": {"schedulerName": "it's mine"}}
+
+
+def test_with_rbac_it_says_who_you_are() -> None:
+    assert hints.notes(("default-scheduler",), rbac=True)[0].startswith("You are the administrator.")

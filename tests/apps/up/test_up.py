@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from click.testing import CliRunner
 
 from stowplan.apps import cli
@@ -86,6 +87,30 @@ def test_a_cluster_from_files_without_a_scheduler(tmp_path: Path, capsys: pytest
     asyncio.run(with_cluster(wanted, story))
     told = capsys.readouterr()
     assert "Loaded: 1 Node" in told.out and "1 Strange" in told.err
+
+
+def test_with_rbac_the_kubeconfig_is_needed(tmp_path: Path) -> None:
+    wanted = UpOptions(nodes=1, rbac=True, kubeconfig=tmp_path / "kubeconfig")
+
+    async def story(client: Client) -> None:
+        assert (await client.create(PODS, "default", POD)).status == 201
+
+        async def running() -> Any:
+            return json.loads((await client.get(PODS, "default/web")).body)["status"].get("phase") == "Running"
+
+        await until(running)
+        config = yaml.safe_load(wanted.kubeconfig.read_text(encoding="utf-8"))
+        config["users"][0]["user"] = {}
+        stranger = tmp_path / "stranger"
+        stranger.write_text(yaml.safe_dump(config), encoding="utf-8")
+        other = Client(Transport(credentials.load(str(stranger))))
+        try:
+            refused = await other.get(PODS, "default/web")
+            assert (refused.status, b'User \\"system:anonymous\\" cannot get' in refused.body) == (403, True)
+        finally:
+            await other.close()
+
+    asyncio.run(with_cluster(wanted, story))
 
 
 def test_addresses_other_than_the_loopback_need_a_token(tmp_path: Path) -> None:

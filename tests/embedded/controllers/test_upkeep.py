@@ -154,14 +154,6 @@ def test_many_alike_events_become_one(cluster: VirtualCluster) -> None:
     assert max(event["count"] for event in created) == 20
 
 
-def test_events_are_forgotten_after_an_hour(cluster: VirtualCluster) -> None:
-    assert {event["reason"] for event in cluster.all("events")} == {"RegisteredNode"}
-    cluster.settle(1800)
-    assert len(cluster.all("events")) == 3
-    cluster.settle(1861)
-    assert cluster.all("events") == []
-
-
 def test_pods_do_not_outlive_their_node_for_long(cluster: VirtualCluster) -> None:
     cluster.create(WEB.replace("replicas: 4", "replicas: 3"))
     cluster.settle()

@@ -7,6 +7,8 @@ import pytest
 from tests.embedded.controllers.workloads import FAST, JOB, SET, WEB, condition, images, names, phases
 from tests.embedded.virtual_cluster import VirtualCluster
 
+REVISION = "deployment.kubernetes.io/revision"
+
 
 @pytest.fixture
 def cluster() -> VirtualCluster:
@@ -84,7 +86,7 @@ def test_a_rollout_back_uses_the_old_set_again(cluster: VirtualCluster) -> None:
         cluster.settle()
     assert len(cluster.all("replicasets.apps")) == 2
     annotations = cluster.get("deployments.apps", "default/web")["metadata"]["annotations"]
-    assert annotations["deployment.kubernetes.io/revision"] == "3"
+    assert annotations[REVISION] == "3"
 
 
 def test_recreate_ends_all_old_pods_first(cluster: VirtualCluster) -> None:
@@ -270,3 +272,73 @@ def test_a_pod_that_cannot_be_created_is_retried_later(cluster: VirtualCluster) 
     cluster.create({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": metadata, "value": 7})
     cluster.settle(120)
     assert {pod["spec"]["priority"] for pod in cluster.all("pods")} == {7}
+
+
+def test_a_daemon_set_has_revisions_and_counts_its_templates(cluster: VirtualCluster) -> None:
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "x:1"}]}}
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
+    cluster.create({"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "d"}, "spec": spec})
+    cluster.settle()
+    changed = {**template, "spec": {"containers": [{"name": "c", "image": "x:2"}]}}
+    cluster.change("daemonsets.apps", "default/d", template=changed)
+    cluster.settle()
+    revisions = {each["revision"]: each["metadata"] for each in cluster.all("controllerrevisions.apps")}
+    labels = [pod["metadata"]["labels"] for pod in cluster.all("pods")]
+    assert sorted(revisions) == [1, 2]
+    assert {each["pod-template-generation"] for each in labels} == {"2"}
+    assert {f"d-{each['controller-revision-hash']}" for each in labels} == {revisions[2]["name"]}
+    cluster.change("daemonsets.apps", "default/d", minReadySeconds=1)
+    found = cluster.get("daemonsets.apps", "default/d")["metadata"]["annotations"]
+    assert found == {"deprecated.daemonset.template.generation": "2"}
+
+
+def test_pods_below_a_partition_keep_their_revision(cluster: VirtualCluster) -> None:
+    cluster.create(SET.replace("replicas: 3", "replicas: 2\n  updateStrategy: {rollingUpdate: {partition: 1}}"))
+    cluster.settle()
+    template = cluster.get("statefulsets.apps", "default/db")["spec"]["template"]
+    changed = {**template, "spec": {**template["spec"], "containers": [{"name": "c", "image": "x:2"}]}}
+    cluster.change("statefulsets.apps", "default/db", template=changed)
+    cluster.settle()
+    cluster.delete("pods", "default/db-0", grace_period_seconds=0)
+    cluster.settle()
+    found = {pod["metadata"]["name"]: pod for pod in cluster.all("pods")}
+    assert images([found["db-0"]]) == {"x:1"}
+    assert images([found["db-1"]]) == {"x:2"}
+    revisions = [found[name]["metadata"]["labels"]["controller-revision-hash"] for name in ("db-0", "db-1")]
+    status = cluster.get("statefulsets.apps", "default/db")["status"]
+    assert revisions == [status["currentRevision"], status["updateRevision"]]
+
+
+def test_the_pods_of_an_indexed_job_know_their_index(cluster: VirtualCluster) -> None:
+    cluster.create(JOB.replace("completions: 5", "completions: 2\n  completionMode: Indexed"))
+    cluster.settle()
+    pods = cluster.all("pods")
+    assert sorted(pod["spec"]["hostname"] for pod in pods) == ["once-0", "once-1"]
+    (variable,) = pods[0]["spec"]["containers"][0]["env"]
+    path = "metadata.labels['batch.kubernetes.io/job-completion-index']"
+    assert variable["name"] == "JOB_COMPLETION_INDEX"
+    assert variable["valueFrom"]["fieldRef"]["fieldPath"] == path
+
+
+def test_a_job_whose_pods_tell_nothing_waits_before_it_tries_again(cluster: VirtualCluster) -> None:
+    cluster.create(JOB.replace("parallelism: 2", "parallelism: 1"))
+    cluster.settle()
+    (pod,) = cluster.all("pods")
+    cluster.update({**pod, "status": {"phase": "Failed"}}, "status")
+    cluster.settle(9)
+    assert phases(cluster.all("pods")) == ["Failed"]
+    cluster.settle(1)
+    assert phases(cluster.all("pods")) == ["Failed", "Running"]
+
+
+def test_a_replica_set_that_comes_back_remembers_its_revisions(cluster: VirtualCluster) -> None:
+    cluster.create(WEB)
+    cluster.settle()
+    first = cluster.get("deployments.apps", "default/web")["spec"]["template"]
+    for image in ("x:2", "x:1", "x:2", "x:1"):
+        changed = {**first, "spec": {**first["spec"], "containers": [{"name": "c", "image": image}]}}
+        cluster.change("deployments.apps", "default/web", template=changed)
+        cluster.settle()
+    found = {each["metadata"]["annotations"][REVISION]: each["metadata"]["annotations"].get(f"{REVISION}-history")
+             for each in cluster.all("replicasets.apps")}  # fmt: skip
+    assert found == {"4": "2", "5": "1,3"}

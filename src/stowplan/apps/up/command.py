@@ -40,6 +40,7 @@ class UpOptions:
     host: str = "127.0.0.1"
     port: int = 0
     token: str = ""
+    rbac: bool = False
     scheduler: bool = True
     config: Path | None = None
     plugin_path: tuple[Path, ...] = ()
@@ -64,7 +65,7 @@ async def main(options: UpOptions, stop: asyncio.Event) -> int:
     check_amount("--cpu", options.cpu)
     check_amount("--memory", options.memory)
     kubeconfig_file.check(options.kubeconfig)
-    cluster = Embedded()
+    cluster = Embedded(rbac=options.rbac)
     loaded = cluster.load(options.files)
     create_nodes(cluster, options)
     try:
@@ -86,13 +87,13 @@ async def main(options: UpOptions, stop: asyncio.Event) -> int:
 async def _work(options: UpOptions, cluster: Embedded, loaded: LoadedManifests, stop: asyncio.Event) -> None:
     """Say how to use the cluster, and schedule in it, until `stop` is set."""
     if not options.scheduler:
-        hints.show(options.kubeconfig, cluster.url, loaded, ())
+        hints.show(options.kubeconfig, cluster.url, loaded, (), rbac=options.rbac)
         await stop.wait()
         return
     code = (*options.plugin_path, *((options.config.parent,) if options.config else ()))
     started = scheduling(options.kubeconfig, Log(options.v), options.config, code, feature_gates=options.feature_gates)
     async with started as (service, working):
-        hints.show(options.kubeconfig, cluster.url, loaded, tuple(service.loaded.profiles))
+        hints.show(options.kubeconfig, cluster.url, loaded, tuple(service.loaded.profiles), rbac=options.rbac)
         await asyncio.wait((working, asyncio.ensure_future(stop.wait())), return_when=asyncio.FIRST_COMPLETED)
 
 

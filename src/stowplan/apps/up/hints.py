@@ -14,14 +14,14 @@ from stowplan.embedded.manifests import LoadedManifests
 _DEFAULT = "default-scheduler"
 
 
-def show(kubeconfig: Path, url: str, loaded: LoadedManifests, schedulers: Sequence[str]) -> None:
+def show(kubeconfig: Path, url: str, loaded: LoadedManifests, schedulers: Sequence[str], *, rbac: bool = False) -> None:
     """`schedulers` are the names of the profiles that are served; none without a scheduler."""
     click.echo(f"A cluster is up at {url}. Try:")
     click.echo("")
     for line in commands(schedulers):
         click.echo(f"    kubectl --kubeconfig {shlex.quote(str(kubeconfig))} {line}")
     click.echo("")
-    for line in notes(schedulers):
+    for line in notes(schedulers, rbac=rbac):
         click.echo(line)
     if loaded.loaded:
         click.echo("Loaded: " + ", ".join(f"{number} {kind}" for kind, number in sorted(loaded.loaded.items())))
@@ -41,10 +41,12 @@ def commands(schedulers: Sequence[str]) -> list[str]:
     return ["get nodes", make, "get pods -o wide"]
 
 
-def notes(schedulers: Sequence[str]) -> list[str]:
+def notes(schedulers: Sequence[str], *, rbac: bool = False) -> list[str]:
+    """What is good to know before the first command, a line each."""
+    found = ["You are the administrator. `kubectl create token ACCOUNT` and `--as` act as another."] if rbac else []
     if not schedulers:
-        return ["No scheduler runs here: pods stay Pending until one of yours binds them."]
-    if _DEFAULT in schedulers:
-        return []
-    names = ", ".join(schedulers)
-    return [f"Served scheduler names: {names}. A pod that names none is for {_DEFAULT}, and stays Pending."]
+        found.append("No scheduler runs here: pods stay Pending until one of yours binds them.")
+    elif _DEFAULT not in schedulers:
+        names = ", ".join(schedulers)
+        found.append(f"Served scheduler names: {names}. A pod that names none is for {_DEFAULT}, and stays Pending.")
+    return found

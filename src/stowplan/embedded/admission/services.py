@@ -41,7 +41,7 @@ def admit(service: Document, context: AdmissionContext) -> None:
         if candidate not in taken:
             spec["clusterIP"] = candidate
     spec.setdefault("clusterIPs", [spec["clusterIP"]])
-    if spec["type"] in _WITH_NODE_PORTS:
+    if spec["type"] in _WITH_NODE_PORTS and spec.get("allocateLoadBalancerNodePorts", True):
         used = {port.get("nodePort") for each in others for port in each.get("ports", ())}
         for port in spec.get("ports", ()):
             free = next(number for number in _NODE_PORTS if number not in used)

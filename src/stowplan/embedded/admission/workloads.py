@@ -88,12 +88,20 @@ def job(document: Document) -> None:
     spec.setdefault("manualSelector", False)
 
 
+def cron_job(document: Document) -> None:
+    spec = document["spec"]
+    _template(spec.setdefault("jobTemplate", {}).setdefault("spec", {}))
+    spec.setdefault("concurrencyPolicy", "Allow")
+    spec.setdefault("suspend", False)
+    spec.setdefault("successfulJobsHistoryLimit", 3)
+    spec.setdefault("failedJobsHistoryLimit", 1)
+
+
 def admit_job(document: Document, _context: AdmissionContext) -> None:
     """Give the job a selector of its uid, and its pods the labels for it."""
     spec, metadata = document["spec"], document["metadata"]
     if spec.get("manualSelector"):
         return
-    spec.pop("manualSelector", None)
     labels = {_JOB_UID: metadata["uid"], _OLD_JOB_UID: metadata["uid"]}
     labels |= {_JOB_NAME: metadata["name"], _OLD_JOB_NAME: metadata["name"]}
     spec["selector"] = {"matchLabels": {_JOB_UID: metadata["uid"]}}

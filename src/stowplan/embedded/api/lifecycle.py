@@ -17,6 +17,7 @@ from stowplan.embedded.timestamps import stamp
 
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # as in Kubernetes: no vowels, so that no words are formed
 _LONGEST_BASE = 58
+_DAEMON_SETS, TEMPLATE_GENERATION = "daemonsets.apps", "deprecated.daemonset.template.generation"
 ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
 _IMMUTABLE = (
     "uid",
@@ -48,6 +49,8 @@ def set_metadata(
     metadata["creationTimestamp"] = stamp(now)
     if resource.counts_generations or resource.custom:
         metadata["generation"] = 1
+    if resource.collection == _DAEMON_SETS:
+        metadata["annotations"] = {**metadata.get("annotations", {}), TEMPLATE_GENERATION: "1"}
 
 
 def generated_name(start: str, generator: random.Random) -> str:
@@ -96,7 +99,16 @@ def carry_over(resource: ServedResource, old: Document, new: Document, subresour
         result = _with(result, "status", old.get("status"))
     if "generation" in before and _desired_state(result) != _desired_state(old):
         after["generation"] = before["generation"] + 1
+    if resource.collection == _DAEMON_SETS:
+        number = template_generation(old) + (result["spec"]["template"] != old["spec"]["template"])
+        after["annotations"] = {**after.get("annotations", {}), TEMPLATE_GENERATION: str(number)}
     return result
+
+
+def template_generation(daemon_set: Document) -> int:
+    """How many templates a DaemonSet had. The API keeps it in an annotation that clients cannot change."""
+    text = daemon_set["metadata"].get("annotations", {}).get(TEMPLATE_GENERATION, "1")
+    return int(text) if text.isdecimal() else 1
 
 
 def with_owners(metadata: Document, owners: list[Document]) -> Document:

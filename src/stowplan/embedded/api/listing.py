@@ -1,21 +1,20 @@
 """Lists of matching objects, page by page. All pages of a list show the state at the time of its first page.
 
 Stored documents are never changed, so a list that continues is a list of references. Only the latest few are kept; for
-an older one the response is 410, as in Kubernetes after a compaction of etcd.
+an older one the response is 410, as in Kubernetes after a compaction of etcd. Who may list one thing could try to
+continue a list of another: so a list continues only for the collection, namespace and selectors that it is of.
 """
 
 from __future__ import annotations
 
 import base64
-import itertools
-import json
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
 import msgspec
 
-from stowplan.embedded.api import selectors
+from stowplan.embedded.api import lifecycle, selectors
 from stowplan.embedded.api.verbs import Api
 from stowplan.embedded.change_log import Stored
 from stowplan.embedded.documents import Document
@@ -51,11 +50,35 @@ class ListPage(msgspec.Struct, frozen=True):
         return found
 
 
+class _ListScope(msgspec.Struct, frozen=True):
+    """What a list is of."""
+
+    collection: str
+    namespace: str
+    labels: str
+    fields: str
+
+
+class _KeptList(msgspec.Struct, frozen=True):
+    """A list of which not all pages were sent."""
+
+    scope: _ListScope
+    items: list[Stored]
+    version: int
+
+
+class _Place(msgspec.Struct, frozen=True, rename={"kept": "list"}):
+    """What a continue token says: the id of a kept list, and the first item of the next page."""
+
+    kept: str
+    start: Annotated[int, msgspec.Meta(ge=0)]
+    v: str = "meta.k8s.io/v1"
+
+
 class Lister:
     def __init__(self, api: Api) -> None:
         self._api = api
-        self._numbers = itertools.count(1)
-        self._continued: OrderedDict[int, tuple[list[Stored], int]] = OrderedDict()
+        self._kept: OrderedDict[str, _KeptList] = OrderedDict()
 
     def matcher(self, resource: ServedResource, options: ListOptions) -> Matches | None:
         more = self._api.definitions.version_of(resource).fields if resource.custom else ()
@@ -63,18 +86,20 @@ class Lister:
         return selectors.matcher(selectors.labels(options.labels), by_field)
 
     def page(self, resource: ServedResource, options: ListOptions) -> ListPage:
+        scope = _ListScope(resource.collection, options.namespace, options.labels, options.fields)
         if options.token:
-            number, start = _read(options.token)
-            if number not in self._continued:
+            place = _read(options.token)
+            kept = self._kept.get(place.kept)
+            if kept is None or kept.scope != scope:
                 raise expired(
                     "The provided continue parameter is too old to display a consistent list result. You can start a "
                     "new list without the continue parameter, or use the continue token in this response to retrieve "
                     "the remainder of the results."
                 )
-            items, version = self._continued[number]
-            return self._cut(items, version, start, options.limit, number)
+            return self._cut(kept, place.start, options.limit, place.kept)
         self.check_version(options.version)
-        return self._cut(self.matching(resource, options), self._api.store.version, 0, options.limit, 0)
+        new = _KeptList(scope, self.matching(resource, options), self._api.store.version)
+        return self._cut(new, 0, options.limit)
 
     def matching(self, resource: ServedResource, options: ListOptions) -> list[Stored]:
         matches = self.matcher(resource, options)
@@ -110,31 +135,30 @@ class Lister:
             raise version_too_large(int(text), self._api.store.version)
         return int(text)
 
-    def _cut(self, items: list[Stored], version: int, start: int, limit: int, number: int) -> ListPage:
-        end = start + limit if limit > 0 else len(items)
-        if end >= len(items):
-            self._continued.pop(number, None)
-            return ListPage(items[start:], version)
-        if not number:
-            number = next(self._numbers)
-            self._continued[number] = items, version
-            if len(self._continued) > _MAX_CONTINUED:
-                self._continued.popitem(last=False)
-        return ListPage(items[start:end], version, _token(number, end), len(items) - end)
+    def _cut(self, found: _KeptList, start: int, limit: int, key: str = "") -> ListPage:
+        """One page. The list is kept, under its id, if there are more pages."""
+        end = start + limit if limit > 0 else len(found.items)
+        if end >= len(found.items):
+            self._kept.pop(key, None)
+            return ListPage(found.items[start:], found.version)
+        if not key:
+            key = lifecycle.new_uid(self._api.generator)
+            self._kept[key] = found
+            if len(self._kept) > _MAX_CONTINUED:
+                self._kept.popitem(last=False)
+        return ListPage(found.items[start:end], found.version, _token(_Place(key, end)), len(found.items) - end)
 
 
 def _order(document: Document) -> tuple[str, str]:
     return document["metadata"].get("namespace", ""), document["metadata"]["name"]
 
 
-def _token(number: int, start: int) -> str:
-    text = json.dumps({"v": "meta.k8s.io/v1", "list": number, "start": start}).encode()
-    return base64.urlsafe_b64encode(text).decode().rstrip("=")
+def _token(place: _Place) -> str:
+    return base64.urlsafe_b64encode(msgspec.json.encode(place)).decode().rstrip("=")
 
 
-def _read(token: str) -> tuple[int, int]:
+def _read(token: str) -> _Place:
     try:
-        found = json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
-        return int(found["list"]), max(int(found["start"]), 0)
-    except (ValueError, KeyError, TypeError):
+        return msgspec.json.decode(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)), type=_Place)
+    except (ValueError, msgspec.DecodeError):
         raise bad_request("invalid continue token: continue key is not valid") from None

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from stowplan.embedded.authorization.users import ApiUser
 from stowplan.embedded.documents import Document
 from stowplan.embedded.errors import ApiError, bad_patch, bad_request
 
@@ -18,6 +19,7 @@ class RequestOptions(msgspec.Struct):
     dry_run: bool = False
     patch: str = ""  # the patch, for the error message of an object that it made invalid
     manager: str = ""  # the field manager; "" for the controllers of this process
+    user: ApiUser | None = None  # who asks; None for the controllers of this process
     given_owners: Any = None  # `managedFields` that the client sent
     owners: list[Document] | None = None  # `managedFields` to store
     warnings: list[str] = msgspec.field(default_factory=list)

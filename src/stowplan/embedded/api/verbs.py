@@ -13,7 +13,9 @@ from stowplan.embedded import admission, validation
 from stowplan.embedded.admission.context import AdmissionContext
 from stowplan.embedded.api import decoding, lifecycle
 from stowplan.embedded.api.field_ownership import FieldOwnership
+from stowplan.embedded.api.namespace_limits import NamespaceLimits
 from stowplan.embedded.api.request_options import DeleteOptions, RequestOptions
+from stowplan.embedded.authorization.escalation import EscalationGuard
 from stowplan.embedded.documents import Document
 from stowplan.embedded.errors import (  # fmt: skip
     ApiError,
@@ -44,6 +46,8 @@ class Api:
         self.ownership = FieldOwnership(self.definitions)
         self.generator = generator or random.Random()
         self.store.listeners.append(self._follow_definitions)
+        self.limits = NamespaceLimits(self.store)
+        self.escalation: EscalationGuard | None = None  # None: everybody may grant everything
         pods = self.store.collection("pods")
         pods.index("spec.nodeName", lambda pod: str(pod["spec"].get("nodeName", "")))
         about = self.store.collection("events")
@@ -84,6 +88,9 @@ class Api:
                 document["status"] = {}
         if collection in admission.DEFAULTS:
             admission.DEFAULTS[collection](document)
+        self.limits.complete(resource, document)
+        if self.escalation is not None:
+            self.escalation.check(resource, document, options.user)
         self._raise_if_invalid(resource, document, self._problems(resource, document))
         if collection in admission.ADMIT:
             admission.ADMIT[collection](document, AdmissionContext(self.store, self.generator, options))
@@ -92,10 +99,12 @@ class Api:
         self, resource: ServedResource, namespace: str, document: Document, options: RequestOptions, *, generated: bool
     ) -> Document:
         metadata = document["metadata"]
+        charges = self.limits.admitted(resource, document)
         for _ in range(_NAME_ATTEMPTS):
             key = resource.key(namespace, metadata["name"])
             if self.store.stored(resource.collection, key) is None:
                 if not options.dry_run:
+                    self.limits.charge(charges)
                     self.store.put(resource.collection, key, document)
                 return document
             if not generated:
@@ -162,8 +171,13 @@ class Api:
             document = {**document, "metadata": lifecycle.with_owners(document["metadata"], owners)}
         if document == old:
             return old
+        if self.escalation is not None:
+            self.escalation.check(resource, document, options.user, old)
         if subresource != "status" or resource.custom:
             self._raise_if_invalid(resource, document, self._problems(resource, document, old))
+        charges = self.limits.admitted(resource, document, old) if not subresource else []
+        if not options.dry_run:
+            self.limits.charge(charges)
         return self.write(resource, document, options)
 
     def write(self, resource: ServedResource, document: Document, options: RequestOptions) -> Document:

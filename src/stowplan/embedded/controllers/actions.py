@@ -20,10 +20,17 @@ class RecordEvent(msgspec.Struct, frozen=True):
 
 
 class CreateDocument(msgspec.Struct, frozen=True):
+    """Create an object.
+
+    If it is refused, `refusals` are recorded instead of the event; "{error}" in their messages is replaced. Without
+    them a FailedCreate is recorded for an action that has an event.
+    """
+
     collection: str
     namespace: str
     document: Document
     event: RecordEvent | None = None
+    refusals: tuple[RecordEvent, ...] = ()
 
 
 class UpdateObject(msgspec.Struct, frozen=True):

@@ -1,10 +1,21 @@
-"""The status of a Deployment: its counts and its conditions Available and Progressing."""
+"""The status of a Deployment: its counts and its conditions Available, Progressing and ReplicaFailure."""
 
 from __future__ import annotations
 
+from stowplan.embedded.controllers import queries
 from stowplan.embedded.controllers.deployment_scaling import unavailable
 from stowplan.embedded.documents import Document
 from stowplan.embedded.timestamps import seconds, stamp
+
+SET_REFUSED = "ReplicaSetCreateError"
+_FAILURE = "ReplicaFailure"
+
+
+def refused_status(deployment: Document, message: str, now: float) -> Document:
+    """The status of a Deployment whose ReplicaSet was refused."""
+    condition = {"type": "Progressing", "status": "False", "reason": SET_REFUSED, "message": message}
+    before = deployment.get("status", {})
+    return {**before, "conditions": _set(list(before.get("conditions", ())), condition, now)}
 
 
 def status_of(
@@ -28,8 +39,21 @@ def status_of(
     progressing, again = _progressing(deployment, new, counts, before, now)
     if progressing is not None:
         conditions = _set(conditions, progressing, now)
-    status["conditions"] = conditions
+    status["conditions"] = _with_failure(conditions, [new, *old] if new is not None else old, now)
     return status, again
+
+
+def _with_failure(conditions: list[Document], sets: list[Document], now: float) -> list[Document]:
+    """The conditions with the first failure of a ReplicaSet; the newest set comes first."""
+    failures = (condition for each in sets if (condition := queries.condition(each, _FAILURE)) is not None)
+    found = next(failures, None)
+    if found is None:
+        return [each for each in conditions if each["type"] != _FAILURE]
+    failure = {name: found[name] for name in ("type", "status", "reason", "message")}
+    known = next((each for each in conditions if each["type"] == _FAILURE), None)
+    if known is not None and all(known[part] == failure[part] for part in ("status", "reason")):
+        return conditions
+    return _set(conditions, failure, now)
 
 
 def _sum(sets: list[Document], name: str) -> int:

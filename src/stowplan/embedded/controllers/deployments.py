@@ -21,17 +21,18 @@ from stowplan.embedded.controllers.actions import (
     UpdateObject,
 )
 from stowplan.embedded.controllers.deployment_scaling import new_set_replicas, old_set_replicas, surge
-from stowplan.embedded.controllers.deployment_status import status_of
+from stowplan.embedded.controllers.deployment_status import SET_REFUSED, refused_status, status_of
 from stowplan.embedded.documents import Document
 from stowplan.embedded.store import DocumentStore, StoreChange
 from stowplan.embedded.timestamps import seconds
 
 DEPLOYMENTS, REPLICA_SETS = "deployments.apps", "replicasets.apps"
 HASH = "pod-template-hash"
-REVISION = "deployment.kubernetes.io/revision"
+REVISION, _HISTORY = "deployment.kubernetes.io/revision", "deployment.kubernetes.io/revision-history"
 _DESIRED_REPLICAS, _MAX_REPLICAS = "deployment.kubernetes.io/desired-replicas", "deployment.kubernetes.io/max-replicas"
-_NOT_COPIED = ("kubectl.kubernetes.io/last-applied-configuration", REVISION, _DESIRED_REPLICAS, _MAX_REPLICAS)
+_NOT_COPIED = ("kubectl.kubernetes.io/last-applied-configuration", REVISION, _HISTORY, _DESIRED_REPLICAS, _MAX_REPLICAS)
 _COMPONENT = "deployment-controller"
+_NOT_CREATED = "Failed to create new replica set"
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 
 
@@ -64,6 +65,14 @@ class DeploymentController:
             yield from self._scale_paused(key)
         yield from self._update_status(key, now)
 
+    def refused(self, key: str, error: str, now: float) -> Iterator[Action]:
+        """Tell that a ReplicaSet was refused."""
+        deployment = self._store.get(DEPLOYMENTS, key)
+        if deployment is not None:
+            name = f"{deployment['metadata']['name']}-{_template_hash(deployment['spec']['template'])}"
+            status = refused_status(deployment, f'{_NOT_CREATED} "{name}": {error}', now)
+            yield SetStatus(DEPLOYMENTS, key, deployment["metadata"]["uid"], status)
+
     # -- the ReplicaSets
 
     def _sets(self, deployment: Document) -> tuple[Document | None, list[Document]]:
@@ -85,7 +94,7 @@ class DeploymentController:
             annotations = {
                 **_copied_annotations(deployment),
                 **_replica_annotations(deployment),
-                REVISION: str(revision),
+                **_revision_annotations(new, revision),
             }
             current = new["metadata"].get("annotations", {})
             if {**current, **annotations} != current:
@@ -118,7 +127,8 @@ class DeploymentController:
         if not document["spec"]["minReadySeconds"]:
             del document["spec"]["minReadySeconds"]
         event = _scaling_event(deployment, name, 0, replicas) if replicas else None
-        return CreateDocument(REPLICA_SETS, metadata["namespace"], document, event)
+        refusal = RecordEvent(deployment, SET_REFUSED, f'{_NOT_CREATED} "{name}": {{error}}', _COMPONENT, "Warning")
+        return CreateDocument(REPLICA_SETS, metadata["namespace"], document, event, (refusal,))
 
     # -- the replicas of each of them
 
@@ -189,6 +199,15 @@ def _template_hash(template: Document) -> str:
         number, rest = divmod(number, len(_LETTERS))
         letters += _LETTERS[rest]
     return letters
+
+
+def _revision_annotations(replica_set: Document, revision: int) -> Document:
+    """The revision of a ReplicaSet, and those that it had before, if it gets another one."""
+    found = replica_set["metadata"].get("annotations", {})
+    if found.get(REVISION) in (None, str(revision)):
+        return {REVISION: str(revision)}
+    history = [*filter(None, found.get(_HISTORY, "").split(",")), found[REVISION]]
+    return {REVISION: str(revision), _HISTORY: ",".join(history)}
 
 
 def _revision(document: Document) -> int:

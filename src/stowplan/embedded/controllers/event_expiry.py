@@ -1,37 +1,45 @@
-"""Deletes events after an hour, as Kubernetes does."""
+"""Deletes events an hour after they were last written, as Kubernetes does."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
 from stowplan.embedded.controllers.actions import Action, DeleteDocument, RequeueAfter
+from stowplan.embedded.controllers.controller_events import EVENTS
 from stowplan.embedded.store import DocumentStore, StoreChange
-from stowplan.embedded.timestamps import seconds
 
 LIFETIME = 3600.0
-_INTERVAL = 60.0  # seconds between two passes over the events
 
 
 class EventExpiry:
-    """Events share one key, which is reconciled once a minute while there are events."""
+    """All events share one key. They wait in the order in which they were written: only those that are due are met."""
 
     def __init__(self, store: DocumentStore) -> None:
         self._store = store
-        self._scheduled = False
+        self._new: dict[str, None] = {}  # written since the last time
+        self._written: dict[str, float] = {}  # the first one is the oldest
 
     def keys_for(self, change: StoreChange) -> Iterable[str]:
-        if change.collection != "events" or change.now is None or self._scheduled:
+        if change.collection != EVENTS:
             return ()
-        self._scheduled = True
-        return ("events",)
+        if change.now is None:
+            self._new.pop(change.key, None)
+            self._written.pop(change.key, None)
+            return ()
+        self._new[change.key] = None
+        return (EVENTS,)
 
     def reconcile(self, _key: str, now: float) -> Iterator[Action]:
-        for stored in self._store.all("events"):
-            event = stored.document
-            metadata = event["metadata"]
-            last = event.get("lastTimestamp") or event.get("eventTime") or metadata["creationTimestamp"]
-            if now - max(seconds(last), seconds(metadata["creationTimestamp"])) > LIFETIME:
-                yield DeleteDocument("events", f"{metadata['namespace']}/{metadata['name']}", metadata["uid"])
-        self._scheduled = bool(self._store.collection("events").items)
-        if self._scheduled:
-            yield RequeueAfter(_INTERVAL)
+        for key in self._new:
+            self._written.pop(key, None)
+            self._written[key] = now
+        self._new.clear()
+        while self._written:
+            key, written = next(iter(self._written.items()))
+            if now - written < LIFETIME:
+                yield RequeueAfter(written + LIFETIME - now)
+                return
+            del self._written[key]
+            event = self._store.get(EVENTS, key)
+            if event is not None:
+                yield DeleteDocument(EVENTS, key, event["metadata"]["uid"])

@@ -21,6 +21,7 @@ from stowplan.embedded.timestamps import seconds, stamp
 
 JOBS = "jobs.batch"
 _INDEX = "batch.kubernetes.io/job-completion-index"
+_INDEX_VARIABLE = "JOB_COMPLETION_INDEX"
 _COMPONENT = "job-controller"
 _BACKOFF, _MAX_BACKOFF = 10.0, 600.0
 _MAX_PER_SYNC = 500
@@ -58,6 +59,10 @@ class JobController:
         elif outcome is None or outcome.type == "Failed":
             yield from self._delete_pods(job, pods)
         yield from self._update_status(key, outcome, now)
+
+    def refused(self, key: str, _error: str, now: float) -> Iterator[Action]:
+        """Count the pods that were created before one was refused."""
+        yield from self._update_status(key, None, now)
 
     def _clean_up(self, key: str, job: Document, now: float) -> Iterator[Action]:
         ttl = job["spec"].get("ttlSecondsAfterFinished")
@@ -181,13 +186,17 @@ def _backoff(pods: list[Document], now: float) -> float:
     failed = [pod for pod in pods if queries.phase(pod) == "Failed"]
     if not failed:
         return 0.0
+    wait: float = min(_BACKOFF * 2 ** min(len(failed) - 1, 10), _MAX_BACKOFF)
+    return max(map(_ended, failed)) + wait - now
+
+
+def _ended(pod: Document) -> float:
+    """When a pod failed; when it was created, if no container tells."""
     ends = [
         seconds(each.get("state", {}).get("terminated", {}).get("finishedAt", ""))
-        for pod in failed
         for each in pod["status"].get("containerStatuses", ())
     ]
-    wait: float = min(_BACKOFF * 2 ** min(len(failed) - 1, 10), _MAX_BACKOFF)
-    return max(ends, default=0.0) + wait - now
+    return max(ends, default=0.0) or seconds(pod["metadata"]["creationTimestamp"])
 
 
 def _index_of(pod: Document) -> int:
@@ -223,4 +232,16 @@ def _pod(job: Document, index: int | None) -> Document:
     metadata["generateName"] = f"{job['metadata']['name']}-{index}-"
     for part in ("labels", "annotations"):
         metadata[part] = {**metadata.get(part, {}), _INDEX: str(index)}
+    spec = pod["spec"] = {"hostname": f"{job['metadata']['name']}-{index}", **pod["spec"]}
+    for part in ("initContainers", "containers"):
+        if part in spec:
+            spec[part] = [_knowing_its_index(container) for container in spec[part]]
     return pod
+
+
+def _knowing_its_index(container: Document) -> Document:
+    found = container.get("env", [])
+    if any(each["name"] == _INDEX_VARIABLE for each in found):
+        return container
+    source = {"fieldRef": {"fieldPath": f"metadata.labels['{_INDEX}']"}}
+    return {**container, "env": [*found, {"name": _INDEX_VARIABLE, "valueFrom": source}]}

@@ -84,13 +84,14 @@ def available(pod: Document, least: int, now: float) -> bool:
 
 
 def with_condition(
-    conditions: list[Document], kind: str, status: str, now: float, reason: str = "", message: str = "", **more: Any
-) -> list[Document]:
+    conditions: list[Document], kind: str, status: str, now: float, reason: str = "", message: str | None = None,
+    **more: Any,
+) -> list[Document]:  # fmt: skip
     """The conditions with one of them set. While its status stays the same, so does lastTransitionTime."""
     old = next((each for each in conditions if each["type"] == kind), None)
     new: Document = {"type": kind, "status": status, "lastTransitionTime": stamp(now), **more}
-    if reason:
-        new |= {"reason": reason, "message": message}
+    new |= {"reason": reason} if reason else {}
+    new |= {"message": message} if message is not None else {}
     if old is not None and old["status"] == status:
         new["lastTransitionTime"] = old.get("lastTransitionTime", new["lastTransitionTime"])
     return [new if each is old else each for each in conditions] if old is not None else [*conditions, new]

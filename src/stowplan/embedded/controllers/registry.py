@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from stowplan.embedded.controllers.controller_manager import Controller
+from stowplan.embedded.controllers.cron_jobs import CronJobController
 from stowplan.embedded.controllers.daemon_sets import DaemonSetController
 from stowplan.embedded.controllers.deployments import DeploymentController
 from stowplan.embedded.controllers.disruption_budgets import DisruptionController
@@ -13,19 +14,26 @@ from stowplan.embedded.controllers.kubelets import SimulatedKubelets
 from stowplan.embedded.controllers.namespaces import NamespaceController
 from stowplan.embedded.controllers.nodes import NodeController
 from stowplan.embedded.controllers.replica_sets import ReplicaSetController
+from stowplan.embedded.controllers.resource_quotas import QuotaController
 from stowplan.embedded.controllers.stateful_sets import StatefulSetController
+from stowplan.embedded.controllers.taint_evictions import TaintEvictions
 from stowplan.embedded.controllers.volumes import ClaimController, VolumeController
+from stowplan.embedded.quotas.ledger import QuotaLedger
 from stowplan.embedded.store import DocumentStore
 
 
-def all_controllers(store: DocumentStore, kubelets: SimulatedKubelets | None = None) -> list[Controller]:
-    """The controllers of a cluster; `kubelets` replaces the default kubelets."""
+def all_controllers(
+    store: DocumentStore, kubelets: SimulatedKubelets | None = None, ledger: QuotaLedger | None = None
+) -> list[Controller]:
+    """The controllers of a cluster; `kubelets` replaces the default kubelets, `ledger` is the one of the API."""
     return [
         NamespaceController(store),
         NodeController(store),
         ClaimController(store),
         VolumeController(store),
+        TaintEvictions(store),
         kubelets or SimulatedKubelets(store),
+        QuotaController(store, ledger or QuotaLedger(store)),
         GarbageCollector(store),
         *workload_controllers(store),
         DisruptionController(store),
@@ -42,4 +50,5 @@ def workload_controllers(store: DocumentStore) -> list[Controller]:
         StatefulSetController(store),
         DaemonSetController(store),
         JobController(store),
+        CronJobController(store),
     ]

@@ -17,10 +17,11 @@ from stowplan.embedded.controllers.actions import (
 )
 from stowplan.embedded.documents import Document
 from stowplan.embedded.store import DocumentStore, StoreChange
-from stowplan.embedded.timestamps import seconds
+from stowplan.embedded.timestamps import seconds, stamp
 
 _MAX_PER_SYNC = 500  # pods created or deleted before other keys are reconciled
 _COST, _NUMBER = "controller.kubernetes.io/pod-deletion-cost", re.compile(r"0|-?[1-9]\d{0,9}", re.ASCII)
+_FAILURE = "ReplicaFailure"
 _PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
 
 
@@ -53,6 +54,17 @@ class ReplicaSetController:
             pods = queries.owned(self._store, owner, "pods")
         yield from self._update_status(key, owner, pods, now)
 
+    def refused(self, key: str, error: str, now: float) -> Iterator[Action]:
+        """Tell that a pod was refused. The first refusal stays until no pod is missing."""
+        owner = self._store.get(self._collection, key)
+        if owner is None:
+            return
+        failure = queries.condition(owner, _FAILURE) or {
+            "type": _FAILURE, "status": "True", "reason": "FailedCreate", "message": error,
+            "lastTransitionTime": stamp(now),
+        }  # fmt: skip
+        yield from self._update_status(key, owner, queries.owned(self._store, owner, "pods"), now, failure)
+
     def _sync_pods(self, owner: Document, pods: list[Document]) -> Iterator[Action]:
         missing = owner["spec"].get("replicas", 1) - len(pods)
         namespace = owner["metadata"]["namespace"]
@@ -82,7 +94,9 @@ class ReplicaSetController:
 
         return sorted(pods, key=rank)
 
-    def _update_status(self, key: str, owner: Document, pods: list[Document], now: float) -> Iterator[Action]:
+    def _update_status(
+        self, key: str, owner: Document, pods: list[Document], now: float, failure: Document | None = None
+    ) -> Iterator[Action]:
         running = [pod for pod in pods if queries.active(pod)]
         least = owner["spec"].get("minReadySeconds", 0)
         ready = sum(queries.ready(pod) for pod in running)
@@ -91,10 +105,12 @@ class ReplicaSetController:
             "replicas": len(running), "fullyLabeledReplicas": len(running), "readyReplicas": ready,
             "availableReplicas": available,
         }  # fmt: skip
-        status = {name: count for name, count in counts.items() if count or name == "replicas"}
+        status: Document = {name: count for name, count in counts.items() if count or name == "replicas"}
         if self._kind == "ReplicaSet":
             status["terminatingReplicas"] = sum(queries.terminating(pod) for pod in pods)
         status["observedGeneration"] = owner["metadata"]["generation"]
+        if failure is not None:
+            status["conditions"] = [failure]
         if owner.get("status") != status:
             yield SetStatus(self._collection, key, owner["metadata"]["uid"], status)
         if ready > available:

@@ -1,4 +1,4 @@
-"""ControllerRevisions: the templates that a StatefulSet had, for `kubectl rollout history` and `undo`.
+"""ControllerRevisions: the templates that a StatefulSet or a DaemonSet had, for `kubectl rollout history` and `undo`.
 
 The newest revision has the highest number. A template that was used before keeps its object and gets a new number.
 """
@@ -16,6 +16,7 @@ from stowplan.embedded.documents import Document
 from stowplan.embedded.store import DocumentStore
 
 REVISIONS = "controllerrevisions.apps"
+REVISION_LABEL = "controller-revision-hash"  # of pods, and of the revisions of DaemonSets
 _HASH = "controller.kubernetes.io/hash"
 
 
@@ -34,15 +35,32 @@ def recorded(store: DocumentStore, owner: Document) -> Iterator[Action]:
         yield CreateDocument(REVISIONS, owner["metadata"]["namespace"], _document(owner, name, newest + 1))
     elif current["revision"] != newest:
         yield UpdateObject(REVISIONS, {**current, "revision": newest + 1})
-    used = {name, owner.get("status", {}).get("currentRevision", "")}
+    used = {name, owner.get("status", {}).get("currentRevision", ""), *_of_pods(store, owner)}
     unused = [each for each in found if each["metadata"]["name"] not in used]
     for each in unused[: max(len(unused) - owner["spec"].get("revisionHistoryLimit", 10), 0)]:
         yield DeleteDocument(REVISIONS, queries.key_of(each), each["metadata"]["uid"])
 
 
+def _of_pods(store: DocumentStore, owner: Document) -> set[str]:
+    labels = [pod["metadata"].get("labels", {}).get(REVISION_LABEL, "") for pod in queries.owned(store, owner, "pods")]
+    return {label if "-" in label else f"{owner['metadata']['name']}-{label}" for label in labels}
+
+
+def current(store: DocumentStore, owner: Document) -> tuple[str, Document]:
+    """The name and the template of the revision that a rolling update comes from."""
+    name = owner.get("status", {}).get("currentRevision", "")
+    for each in queries.owned(store, owner, REVISIONS):
+        data = each.get("data")
+        template = data.get("spec", {}).get("template") if isinstance(data, dict) else None
+        if each["metadata"]["name"] == name and isinstance(template, dict):
+            return name, {key: value for key, value in template.items() if key != "$patch"}
+    return revision(owner), owner["spec"]["template"]
+
+
 def _document(owner: Document, name: str, number: int) -> Document:
     template = owner["spec"]["template"]
-    labels = {**template.get("metadata", {}).get("labels", {}), _HASH: name.rpartition("-")[2]}
+    label = REVISION_LABEL if owner["kind"] == "DaemonSet" else _HASH
+    labels = {**template.get("metadata", {}).get("labels", {}), label: name.rpartition("-")[2]}
     metadata: Document = {"name": name, "labels": labels, "ownerReferences": [queries.owner_reference(owner)]}
     if annotations := owner["metadata"].get("annotations"):
         metadata["annotations"] = annotations

@@ -37,7 +37,16 @@ def missing(store: DocumentStore, owner: Document, pod_name: str) -> Iterator[Ac
             metadata["ownerReferences"] = [queries.owner_reference(owner)]
         message = f"Create Claim {name} Pod {pod_name} in StatefulSet {about} success"
         event = RecordEvent(owner, "SuccessfulCreate", message, COMPONENT)
-        yield CreateDocument(CLAIMS, namespace, {"metadata": metadata, "spec": template["spec"]}, event)
+        refusals = (
+            failure(owner, f"Create Claim {name} for Pod {pod_name} in StatefulSet {about}"),
+            failure(owner, f"Create Pod {pod_name} in StatefulSet {about}", f"failed to create PVC {name}: "),
+        )
+        yield CreateDocument(CLAIMS, namespace, {"metadata": metadata, "spec": template["spec"]}, event, refusals)
+
+
+def failure(owner: Document, attempt: str, why: str = "") -> RecordEvent:
+    """What is told of an attempt that the API refuses."""
+    return RecordEvent(owner, "FailedCreate", f"{attempt} failed error: {why}{{error}}", COMPONENT, "Warning")
 
 
 def owned_as_retained(store: DocumentStore, owner: Document, pod: Document, *, condemned: bool) -> Iterator[Action]:

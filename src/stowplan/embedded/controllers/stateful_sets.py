@@ -39,6 +39,10 @@ class StatefulSetController:
             yield from self._sync_pods(owner)
         yield from self._update_status(key, now)
 
+    def refused(self, key: str, _error: str, now: float) -> Iterator[Action]:
+        """Count the pods that were created before one was refused."""
+        yield from self._update_status(key, now)
+
     def _sync_claims(self, owner: Document) -> Iterator[Action]:
         desired = _desired(owner)
         for pod in queries.owned(self._store, owner, "pods"):
@@ -68,13 +72,11 @@ class StatefulSetController:
 
     def _update_pods(self, owner: Document, pods: dict[int, Document], desired: range) -> Iterator[Action]:
         """Delete outdated pods, from the last to the first, each only when all later ones are healthy."""
-        strategy = owner["spec"]["updateStrategy"]
-        if strategy["type"] != "RollingUpdate":
+        if owner["spec"]["updateStrategy"]["type"] != "RollingUpdate":
             return
-        partition = strategy.get("rollingUpdate", {}).get("partition", 0)
         for ordinal in reversed(desired):
             pod = pods.get(ordinal)
-            if pod is None or ordinal < partition:
+            if pod is None or _keeps_its_revision(owner, ordinal):
                 continue
             if pod["metadata"].get("labels", {}).get(_REVISION) != revision(owner):
                 if not queries.terminating(pod):
@@ -86,9 +88,12 @@ class StatefulSetController:
     def _create(self, owner: Document, ordinal: int) -> Iterator[Action]:
         metadata, spec = owner["metadata"], owner["spec"]
         name = f"{metadata['name']}-{ordinal}"
-        pod = queries.pod_from(spec["template"], owner, name=name)
+        latest, template = revision(owner), spec["template"]
+        if _keeps_its_revision(owner, ordinal):
+            latest, template = revisions.current(self._store, owner)
+        pod = queries.pod_from(template, owner, name=name)
         pod["metadata"]["labels"] = {
-            **pod["metadata"].get("labels", {}), _REVISION: revision(owner), _NAME: name, _INDEX: str(ordinal),
+            **pod["metadata"].get("labels", {}), _REVISION: latest, _NAME: name, _INDEX: str(ordinal),
         }  # fmt: skip
         pod["metadata"]["generateName"] = f"{metadata['name']}-"
         pod["spec"] = {**pod["spec"], "hostname": name}
@@ -99,10 +104,9 @@ class StatefulSetController:
             named = {volume["name"] for volume in volumes}
             others = [volume for volume in pod["spec"].get("volumes", ()) if volume["name"] not in named]
             pod["spec"]["volumes"] = [*volumes, *others]
-        message = f"Create Pod {{name}} in StatefulSet {metadata['name']} successful"
-        yield CreateDocument(
-            "pods", metadata["namespace"], pod, RecordEvent(owner, "SuccessfulCreate", message, COMPONENT)
-        )
+        message = f"Create Pod {name} in StatefulSet {metadata['name']}"
+        event = RecordEvent(owner, "SuccessfulCreate", f"{message} successful", COMPONENT)
+        yield CreateDocument("pods", metadata["namespace"], pod, event, (stateful_claims.failure(owner, message),))
 
     def _delete(self, owner: Document, pod: Document) -> Action:
         message = f"Delete Pod {{name}} in StatefulSet {owner['metadata']['name']} successful"
@@ -139,6 +143,13 @@ def _desired(owner: Document) -> range:
     """The ordinals that a set should have."""
     first = owner["spec"].get("ordinals", {}).get("start", 0)
     return range(first, first + owner["spec"]["replicas"])
+
+
+def _keeps_its_revision(owner: Document, ordinal: int) -> bool:
+    """True below the partition of a rolling update, which counts from the first ordinal."""
+    strategy = owner["spec"]["updateStrategy"]
+    partition: int = strategy.get("rollingUpdate", {}).get("partition", 0)
+    return strategy["type"] == "RollingUpdate" and ordinal < _desired(owner).start + partition
 
 
 def _ordinal(pod: Document, owner: Document) -> int:

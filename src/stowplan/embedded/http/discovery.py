@@ -13,6 +13,7 @@ _BELOW: dict[str, tuple[tuple[str, ...], Document]] = {
     "binding": (("create",), {"kind": "Binding"}),
     "eviction": (("create",), {"group": "policy", "version": "v1", "kind": "Eviction"}),
     "finalize": (("update",), {}),
+    "token": (("create",), {"group": "authentication.k8s.io", "version": "v1", "kind": "TokenRequest"}),
 }
 # `kubectl top` asks for metrics only if the group is there; without resources nothing else sees it.
 METRICS, METRICS_VERSION = "metrics.k8s.io", "v1beta1"

@@ -8,11 +8,14 @@ from typing import Any
 import msgspec
 
 from stowplan.embedded.api import patching, versions
-from stowplan.embedded.api.request_options import RequestOptions
+from stowplan.embedded.api.listing import ListPage
+from stowplan.embedded.api.request_options import DeleteOptions, RequestOptions
 from stowplan.embedded.api.server_side_apply import ServerSideApply
 from stowplan.embedded.api.strategic_merge import strategic_merge
 from stowplan.embedded.api.subresources import Subresources
+from stowplan.embedded.api.token_requests import TokenRequests
 from stowplan.embedded.api.verbs import Api
+from stowplan.embedded.authorization.access_request import AccessRequest
 from stowplan.embedded.documents import Document
 from stowplan.embedded.errors import (
     ApiError,
@@ -24,10 +27,12 @@ from stowplan.embedded.errors import (
     no_containers,
     unsupported_media,
 )
-from stowplan.embedded.http import discovery, openapi, requests, responses, reviews
+from stowplan.embedded.http import discovery, openapi, requests, responses
+from stowplan.embedded.http.access_control import AccessControl, access_to
 from stowplan.embedded.http.reads import Reader, encoded, joined
 from stowplan.embedded.http.requests import Request, RequestTarget, ResponseFormat
 from stowplan.embedded.http.responses import ApiResponse
+from stowplan.embedded.http.reviews import Reviewer
 from stowplan.embedded.http.watches import EmbeddedWatch
 from stowplan.embedded.resources import ServedResource
 from stowplan.embedded.schema import typed
@@ -37,26 +42,31 @@ STRATEGIC_PATCH, APPLY = "application/strategic-merge-patch+json", "application/
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete", "GET": "get"}
 _SUBRESOURCE_METHODS = {
     "status": ("GET", "PUT", "PATCH"), "scale": ("GET", "PUT", "PATCH"), "binding": ("POST",), "eviction": ("POST",),
-    "finalize": ("PUT",),
+    "finalize": ("PUT",), "token": ("POST",),
 }  # fmt: skip
+_DEPRECATED = {"endpoints": ("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",)}
 _HEALTH = ("/healthz", "/livez", "/readyz")
 
 
 class Handlers:
-    """Answers requests. `clock` gives their time, in seconds since 1970."""
+    """Answers requests. `clock` gives their time, in seconds since 1970; without `access` everything is allowed."""
 
-    def __init__(self, api: Api, clock: Callable[[], float], address: str = "") -> None:
+    def __init__(
+        self, api: Api, clock: Callable[[], float], address: str = "", access: AccessControl | None = None
+    ) -> None:
         self.api = api
         self.address = address
-        self.token: str | None = None
-        self._clock = clock
+        self.access = access or access_to(api.store, b"", enforced=False)
+        self.now = clock
+        self._reviewer = Reviewer(self.access)
+        self._token_requests = TokenRequests(api, self.access.authenticator.accounts)
         self._subresources = Subresources(api)
         self._server_side_apply = ServerSideApply(api)
         self._reader = Reader(api, self._subresources, clock)
 
     def answer(self, request: Request) -> ApiResponse | tuple[EmbeddedWatch, bytes]:
         """The response; for a watch, the watch and its first bytes. Raises `ApiError` if the request is refused."""
-        now = self._clock()
+        now = self.now()
         target = requests.parse_path(request.path, self.api.catalogue)
         if target is None:
             return self._non_resource(request)
@@ -65,11 +75,12 @@ class Handlers:
             request.method = "GET"
         self._check_method(target, request.method)
         options = _request_options(request, now)
-        if request.method == "GET":
-            if requests.bool_parameter(request.query, "watch"):
-                return self._reader.watch(target, request, form)
-            return self._reader.read(target, request, form)
-        answer = self._write(target, request, form, options)
+        options.user = request.user
+        options.warnings += _DEPRECATED.get(target.resource.collection, ())
+        if request.method == "GET" and not target.name and requests.bool_parameter(request.query, "watch"):
+            return self._reader.watch(target, request, form)
+        reads = request.method == "GET"
+        answer = self._reader.read(target, request, form) if reads else self._write(target, request, form, options)
         answer.warnings = options.warnings
         return answer
 
@@ -83,7 +94,7 @@ class Handlers:
         if request.path == "/openapi/v2":
             _check_read_only(request)
             return openapi.second_version(request.accept)
-        if request.path.split("/")[1] in [path[1:] for path in _HEALTH]:
+        if request.path.startswith(tuple(f"{path}/" for path in _HEALTH)) or request.path in _HEALTH:
             return responses.text("ok")
         if request.path.startswith(f"/apis/{discovery.METRICS}/{discovery.METRICS_VERSION}/"):
             raise no_containers("nothing is measured")
@@ -138,8 +149,12 @@ class Handlers:
         if target.subresource == "eviction":
             evicted = self._subresources.evict(target.resource, target.namespace, target.name, raw, options)
             return responses.of(evicted, form, 201)
+        if target.subresource == "token":
+            issued = self._token_requests.issue(target.resource, target.namespace, target.name, raw, options)
+            return responses.of(issued, form, 201)
         if target.resource.verbs == ("create",):
-            return responses.of(reviews.answer(target.resource, raw, self.token), form, 201)
+            review = self._reviewer.answer(target.resource, target.namespace, raw, request.user, options.now)
+            return responses.of(review, form, 201)
         document = self.api.create(target.resource, target.namespace, raw, options)
         return self._result(target, document, form, request, options, 201)
 
@@ -184,6 +199,10 @@ class Handlers:
             details = {"group": "meta.k8s.io", "kind": "PatchOptions", "causes": [{**cause, "message": said}]}
             message = f'PatchOptions.meta.k8s.io "" is invalid: fieldManager: {said}'
             raise ApiError(422, "Invalid", message, details)
+        resource, key = target.resource, target.resource.key(target.namespace, target.name)
+        if not target.subresource and self.api.store.stored(resource.collection, key) is None:
+            creation = AccessRequest("create", resource.group, resource.plural, "", target.name, target.namespace)
+            self.access.check(request.user, creation)
         document, new = self._server_side_apply.apply(
             target.resource, target.namespace, target.name, requests.apply_body(request.body), options,
             force=requests.bool_parameter(request.query, "force"), subresource=target.subresource,
@@ -198,10 +217,21 @@ class Handlers:
         if target.name:
             found, is_object = self.api.delete(target.resource, target.namespace, target.name, delete_options, options)
             return responses.of_object(target.resource, found, form) if is_object else responses.of(found, form)
-        page = self._reader.lister.page(target.resource, requests.list_options(request.query, target))
-        for stored in page.items:
+        return self._delete_collection(target, request, delete_options, options)
+
+    def _delete_collection(
+        self, target: RequestTarget, request: Request, delete_options: DeleteOptions, options: RequestOptions
+    ) -> ApiResponse:
+        """Delete what is there now, and return it. A list that was begun earlier cannot be continued here."""
+        wanted, lister = requests.list_options(request.query, target), self._reader.lister
+        if wanted.token:
+            raise bad_request("continue is not supported here: without it, the next objects are deleted")
+        lister.check_version(wanted.version)
+        found = lister.matching(target.resource, wanted)[: wanted.limit if wanted.limit > 0 else None]
+        page = ListPage(found, self.api.store.version)
+        for stored in found:
             metadata = stored.document["metadata"]
-            self.api.delete(target.resource, metadata.get("namespace", ""), metadata["name"], delete_options, options)
+            self.api.delete(target.resource, target.namespace, metadata["name"], delete_options, options)
         return ApiResponse(200, joined(target.resource, page))
 
     def _result(

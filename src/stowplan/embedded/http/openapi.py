@@ -1,6 +1,7 @@
 """OpenAPI v3, as far as kubectl needs it: that the server validates fields, and which fields there are.
 
-The fields come from the recorded schema, without descriptions; those of custom resources come from their definitions.
+The fields come from the recorded schema, with descriptions of our own; those of custom resources come from their
+definitions.
 kubectl knows the patch strategies of built-in kinds itself, so they are left out.
 """
 
@@ -10,7 +11,7 @@ from stowplan.embedded.documents import Document
 from stowplan.embedded.http import responses
 from stowplan.embedded.http.responses import ApiResponse
 from stowplan.embedded.resources import ResourceCatalogue, ServedResource
-from stowplan.embedded.schema import builtin_types
+from stowplan.embedded.schema import builtin_types, descriptions
 from stowplan.embedded.schema.custom_resources import Definitions
 
 _PLAIN: dict[str, Document] = {
@@ -22,10 +23,18 @@ _PLAIN: dict[str, Document] = {
     "int64": {"type": "integer", "format": "int64"},
     "time": {"type": "string", "format": "date-time"},
     "microtime": {"type": "string", "format": "date-time"},
-    "quantity": {"oneOf": [{"type": "string"}, {"type": "number"}]},
-    "int|string": {"oneOf": [{"type": "integer"}, {"type": "string"}], "format": "int-or-string"},
     "any": {"type": "object"},
 }
+# Types that kubectl calls by their names.
+_NAMED: dict[str, tuple[str, Document]] = {
+    "quantity": ("resource.Quantity", {"oneOf": [{"type": "string"}, {"type": "number"}]}),
+    "int|string": (
+        "intstr.IntOrString",
+        {"oneOf": [{"type": "integer"}, {"type": "string"}], "format": "int-or-string"},
+    ),
+    "fields": ("meta.v1.FieldsV1", {"type": "object"}),
+}
+_FIELDS_V1 = ("meta.v1.ManagedFieldsEntry", "fieldsV1")
 _PARAMETERS = [
     {"name": name, "in": "query", "schema": {"type": "string"}}
     for name in ("dryRun", "fieldManager", "fieldValidation")
@@ -106,10 +115,20 @@ def _collect(type_name: str, schemas: dict[str, Document]) -> None:
         return
     schemas[type_name] = {}
     fields = builtin_types.fields(type_name)
-    properties = {name: _written(field.type, schemas) for name, field in fields.items()}
+    properties = {
+        name: _described(
+            _written("fields" if (type_name, name) == _FIELDS_V1 else field.type, schemas),
+            descriptions.of_field(type_name, name, field.type),
+        )
+        for name, field in fields.items()
+    }
     required = [name for name, field in fields.items() if field.required]
-    found: Document = {"type": "object", "properties": properties}
+    found = _described({"type": "object", "properties": properties}, descriptions.about(type_name))
     schemas[type_name] = found | ({"required": required} if required else {})
+
+
+def _described(schema: Document, description: str) -> Document:
+    return {"description": description, **schema} if description else schema
 
 
 def _written(kind: str, schemas: dict[str, Document]) -> Document:
@@ -119,11 +138,18 @@ def _written(kind: str, schemas: dict[str, Document]) -> Document:
         return {"type": "object", "additionalProperties": _written(kind[2:], schemas)}
     if kind in _PLAIN:
         return _PLAIN[kind]
+    if kind in _NAMED:
+        name, schema = _NAMED[kind]
+        schemas[name] = schema
+        return _reference(name)
     _collect(kind, schemas)
-    return {"allOf": [{"$ref": f"#/components/schemas/{kind}"}]}
+    return _reference(kind)
+
+
+def _reference(name: str) -> Document:
+    return {"allOf": [{"$ref": f"#/components/schemas/{name}"}]}
 
 
 def _custom(found: Document) -> Document:
     properties = {"apiVersion": _PLAIN["string"], "kind": _PLAIN["string"], **(found.get("properties") or {})}
-    metadata = {"allOf": [{"$ref": f"#/components/schemas/{_METADATA}"}]}
-    return {**found, "type": "object", "properties": {**properties, "metadata": metadata}}
+    return {**found, "type": "object", "properties": {**properties, "metadata": _reference(_METADATA)}}

@@ -14,6 +14,7 @@ import msgspec
 
 from stowplan.embedded.api.listing import ListOptions
 from stowplan.embedded.api.request_options import DeleteOptions
+from stowplan.embedded.authorization.users import ADMIN, ApiUser
 from stowplan.embedded.errors import (
     ApiError,
     bad_request,
@@ -49,6 +50,7 @@ class Request(msgspec.Struct):
     content_type: str = ""
     body: bytes = b""
     user_agent: str = ""
+    user: ApiUser = ADMIN
 
 
 class RequestTarget(msgspec.Struct, frozen=True):
@@ -134,13 +136,10 @@ def int_parameter(query: Query, name: str) -> int | None:
 
 
 def list_options(query: Query, target: RequestTarget) -> ListOptions:
-    fields = query.get("fieldSelector", "")
-    if target.name:
-        fields = f"metadata.name={target.name}" + (f",{fields}" if fields else "")
     return ListOptions(
         target.namespace,
         query.get("labelSelector", ""),
-        fields,
+        query.get("fieldSelector", ""),
         int_parameter(query, "limit") or 0,
         query.get("continue", ""),
         query.get("resourceVersion", ""),

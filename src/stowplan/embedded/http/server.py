@@ -1,8 +1,10 @@
 """The HTTP server of the embedded cluster: reads requests, writes responses, runs watches.
 
-Loopback needs no credentials, since a local user could do anything to this process anyway; `browsers` keeps web pages
-out. Any other address needs a token, which every request must carry. Connections are bounded as those of a program's
-pages (`serving`), but for watches: a client that waits for events is not idle.
+Without RBAC, loopback needs no credentials, since a local user could do anything to this process anyway; `browsers`
+keeps web pages out. Any other address needs a token, which every request must carry. With RBAC the server speaks HTTPS,
+and `access_control` decides; a web page would be anonymous, who may read the version and the health pages and nothing
+else. Connections are bounded as those of a program's pages (`serving`), but for watches: a client that waits for events
+is not idle.
 """
 
 from __future__ import annotations
@@ -10,11 +12,13 @@ from __future__ import annotations
 import asyncio
 import hmac
 import random
+import ssl
 from collections.abc import Callable
 
 from aiohttp import web
 from aiohttp.web_exceptions import HTTPException
 
+from stowplan.embedded.authorization.users import ANONYMOUS, ApiUser
 from stowplan.embedded.errors import ApiError, bad_request, too_large, unauthorized
 from stowplan.embedded.http import browsers, requests, responses
 from stowplan.embedded.http.handlers import Handlers
@@ -28,6 +32,7 @@ from stowplan.serving.listener import LINGER, SILENT, SocketListener
 
 MAX_BODY_BYTES = 3 * 1024 * 1024
 MOST_CONNECTIONS = 4096
+MOST_UNPROVEN = 256  # connections that have spoken, and of which it is not known whose they are
 MOST_PROBLEMS = 100
 KEEP_ALIVE = 300.0  # seconds between two requests
 BODY_WITHIN = 30.0  # seconds
@@ -38,6 +43,13 @@ _TOO_DEEP = "the document is nested too deeply"
 
 def needs_token(host: str) -> bool:
     return not browsers.is_loopback(host)
+
+
+def connection_limits(*, strangers: bool) -> ConnectionLimits:
+    """`strangers`: some who connect have no right to. All may be from one peer: most often it is this host."""
+    most = descriptors.for_connections(MOST_CONNECTIONS)
+    unproven = min(MOST_UNPROVEN, most // 2) if strangers else most
+    return ConnectionLimits(most, per_peer=most, unproven=unproven, idle_within=KEEP_ALIVE)
 
 
 class Server:
@@ -54,7 +66,7 @@ class Server:
         self.problems: list[str] = []
         self.address = ""
 
-    async def start(self, host: str = "127.0.0.1", port: int = 0) -> str:
+    async def start(self, host: str = "127.0.0.1", port: int = 0, tls: ssl.SSLContext | None = None) -> str:
         """Listen, and return the URL."""
         if needs_token(host) and not self.token:
             raise ConfigError(f"cannot listen on {host} without a token", remedy="give a token, or listen on 127.0.0.1")
@@ -69,9 +81,9 @@ class Server:
         )
         self._runner = web.ServerRunner(served, shutdown_timeout=1.0)
         await self._runner.setup()
-        most = descriptors.for_connections(MOST_CONNECTIONS)  # all are from one peer: this host
-        limits = ConnectionLimits(most, per_peer=most, unproven=most, idle_within=KEEP_ALIVE)
-        self._listener = SocketListener(served, ConnectionTable(limits))
+        context = None if tls is None else lambda: tls
+        limits = connection_limits(strangers=needs_token(host) or self._handlers.access.enforced)
+        self._listener = SocketListener(served, ConnectionTable(limits), context)
         try:
             addresses = await self._listener.listen(host, port)
         except OSError:
@@ -80,7 +92,7 @@ class Server:
         name, number = addresses[0]
         self.address = f"[{name}]:{number}" if ":" in name else f"{name}:{number}"
         self._handlers.address = self.address
-        return f"http://{self.address}"
+        return f"{'http' if tls is None else 'https'}://{self.address}"
 
     async def stop(self) -> None:
         self._ending = True
@@ -97,11 +109,12 @@ class Server:
         with self._listener.serving(message.transport) as prove:
             return await self._answer(message, prove)
 
-    async def _answer(self, message: web.BaseRequest, prove: Callable[[], None]) -> web.StreamResponse:
+    async def _answer(self, message: web.BaseRequest, prove: Callable[..., None]) -> web.StreamResponse:
         try:
-            self._authorize(message)
+            user = self._authorized(message)
             request = await _read(message)
-            prove()
+            request.user = user
+            prove(known=user.name != ANONYMOUS.name)
             found = self._handlers.answer(request)
             if isinstance(found, ApiResponse):
                 return _response(found)
@@ -118,14 +131,24 @@ class Server:
             internal_error = ApiError(500, "InternalError", f"Internal error occurred: {error!r}", {})
             return _response(responses.refusal(internal_error))
 
-    def _authorize(self, message: web.BaseRequest) -> None:
+    def _authorized(self, message: web.BaseRequest) -> ApiUser:
+        """The user as whom a request is carried out."""
+        access = self._handlers.access
+        if not access.enforced:
+            self._check_token(message)
+        headers = list(message.headers.items())
+        return access.admitted(message.method, _path(message), message.rel_url.query, headers, self._handlers.now())
+
+    def _check_token(self, message: web.BaseRequest) -> None:
+        """Without RBAC there is one token, or none."""
         if self.token is None:
             browsers.check_not_from_a_page(
                 message.headers, _content_type(message), has_body=message.body_exists, listens_on=self._host
             )
             return
         found = message.headers.get("Authorization", "")
-        if not hmac.compare_digest(found.encode(), f"Bearer {self.token}".encode()):
+        given, wanted = (each.encode(errors="surrogateescape") for each in (found, f"Bearer {self.token}"))
+        if not hmac.compare_digest(given, wanted):
             raise unauthorized()
 
     # -- watches
@@ -193,7 +216,6 @@ class Server:
 
 
 async def _read(message: web.BaseRequest) -> Request:
-    url = message.rel_url
     body = b""
     if message.body_exists:
         if (message.content_length or 0) > MAX_BODY_BYTES:
@@ -205,7 +227,13 @@ async def _read(message: web.BaseRequest) -> Request:
             raise ApiError(408, "Timeout", f"the body did not arrive within {BODY_WITHIN:g} s", {}) from None
     accept = ",".join(message.headers.getall("Accept", ()))
     agent = message.headers.get("User-Agent", "")
-    return Request(message.method, url.path, url.query, accept, _content_type(message), body, agent)
+    query = message.rel_url.query
+    return Request(message.method, _path(message), query, accept, _content_type(message), body, agent)
+
+
+def _path(message: web.BaseRequest) -> str:
+    """The path of a request, which has none in `GET http://host` and is no path in `OPTIONS *`."""
+    return f"/{message.rel_url.path.removeprefix('/')}"
 
 
 def _content_type(message: web.BaseRequest) -> str:

@@ -7,14 +7,15 @@ from collections.abc import Callable
 import msgspec
 
 from stowplan.embedded.documents import Document
-from stowplan.embedded.tables import cluster, custom, pods, storage, workloads
+from stowplan.embedded.tables import cluster, custom, networking, pods, rbac, storage, workloads
 from stowplan.embedded.tables.columns import NAME, Column, Row, TablePrinter
 
 _CREATED = TablePrinter((NAME, Column("Created At", "date")), lambda document, _: [_name(document), _created(document)])
 _AGED = TablePrinter((NAME, Column("Age")), lambda document, now: [_name(document), cluster.age(document, now)])
 
 PRINTERS: dict[str, TablePrinter] = {
-    **pods.PRINTERS, **workloads.PRINTERS, **storage.PRINTERS, **cluster.PRINTERS,
+    **pods.PRINTERS, **workloads.PRINTERS, **storage.PRINTERS, **cluster.PRINTERS, **networking.PRINTERS,
+    **rbac.PRINTERS,
     "serviceaccounts": _AGED,
     "deviceclasses.resource.k8s.io": _AGED,
     "resourceclaimtemplates.resource.k8s.io": _AGED,

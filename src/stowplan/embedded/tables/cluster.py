@@ -122,6 +122,19 @@ def _slice(document: Document, now: float) -> Row:
     return [_name(document), spec.get("nodeName") or "<unset>", spec.get("driver", ""), pool, age(document, now)]
 
 
+def _quota(document: Document, now: float) -> Row:
+    status = document.get("status", {})
+    hard, used = status.get("hard", {}), status.get("used", {})
+    told = {name: f"{name}: {used.get(name, '0')}/{hard[name]}" for name in sorted(hard)}
+    limits = [text for name, text in told.items() if name.startswith("limits.")]
+    requests = [text for name, text in told.items() if not name.startswith("limits.")]
+    return [_name(document), ", ".join(requests), ", ".join(limits), age(document, now)]
+
+
+def _network_policy(document: Document, now: float) -> Row:
+    return [_name(document), selector_text(document["spec"].get("podSelector")), age(document, now)]
+
+
 _EVENTS = (
     Column("Last Seen"), Column("Type"), Column("Reason"), Column("Object"), Column("Subobject", priority=1),
     Column("Source", priority=1), Column("Message"), Column("First Seen", priority=1), Column("Count", priority=1),
@@ -139,6 +152,8 @@ PRINTERS = {
         columns("Type", "Cluster-IP", "External-IP", "Port(s)", "Age", wide=("Selector",)), _service
     ),
     "configmaps": TablePrinter(columns("Data", "Age"), _config_map),
+    "networkpolicies.networking.k8s.io": TablePrinter(columns("Pod-Selector", "Age"), _network_policy),
+    "resourcequotas": TablePrinter(columns("Request", "Limit", "Age"), _quota),
     "secrets": TablePrinter(columns("Type", "Data", "Age"), _secret),
     "events": TablePrinter(_EVENTS, _event),
     "leases.coordination.k8s.io": TablePrinter(columns("Holder", "Age"), _lease),

@@ -1,4 +1,4 @@
-"""Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs, PodDisruptionBudgets."""
+"""Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs, CronJobs, PodDisruptionBudgets."""
 
 from __future__ import annotations
 
@@ -59,6 +59,16 @@ def _job(document: Document, now: float) -> Row:
     return [name, _job_status(document), text, _duration(status, now), old, *more]
 
 
+def _cron_job(document: Document, now: float) -> Row:
+    name, old, spec, status = _parts(document, now)
+    last = age(status["lastScheduleTime"], now) if "lastScheduleTime" in status else "<none>"
+    suspended = "True" if spec.get("suspend") else "False"
+    row = [name, spec.get("schedule", ""), spec.get("timeZone") or "<none>", suspended]
+    job = spec.get("jobTemplate", {})
+    more = [*containers(job), selector_text(job.get("spec", {}).get("selector"))]
+    return [*row, len(status.get("active", ())), last, old, *more]
+
+
 def _job_status(document: Document) -> str:
     for each in document.get("status", {}).get("conditions", ()):
         if each.get("status") == "True" and each["type"] in ("Complete", "Failed", "Suspended", "FailureTarget"):
@@ -93,6 +103,10 @@ PRINTERS = {
         _daemon_set,
     ),
     "jobs.batch": TablePrinter(columns("Status", "Completions", "Duration", "Age", wide=_WIDE), _job),
+    "cronjobs.batch": TablePrinter(
+        columns("Schedule", "Timezone", "Suspend", "Active", "Last Schedule", "Age", wide=_WIDE, integers=("Active",)),
+        _cron_job,
+    ),
     "poddisruptionbudgets.policy": TablePrinter(
         columns("Min Available", "Max Unavailable", "Allowed Disruptions", "Age", integers=("Allowed Disruptions",)),
         _budget,

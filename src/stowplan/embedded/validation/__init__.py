@@ -12,12 +12,18 @@ from stowplan.embedded.documents import Document
 from stowplan.embedded.errors import StatusCause
 from stowplan.embedded.resources import ServedResource
 from stowplan.embedded.validation import (
+    autoscaling,
+    cron_jobs,
     definitions,
     events,
+    limit_ranges,
     metadata,
+    networking,
     nodes,
     pods,
     policies,
+    quotas,
+    rbac,
     services,
     storage,
     workloads,
@@ -30,16 +36,28 @@ _EVERY_WRITE: dict[str, Callable[[Document], Iterator[StatusCause]]] = {
     "statefulsets.apps": workloads.check,
     "daemonsets.apps": workloads.check,
     "jobs.batch": workloads.check_job,
+    "cronjobs.batch": cron_jobs.check,
     "replicationcontrollers": workloads.check_replication_controller,
     "nodes": nodes.check,
     "services": services.check,
+    "endpoints": networking.check_endpoints,
+    "endpointslices.discovery.k8s.io": networking.check_endpoint_slice,
+    "ingresses.networking.k8s.io": networking.check_ingress,
+    "ingressclasses.networking.k8s.io": networking.check_ingress_class,
+    "horizontalpodautoscalers.autoscaling": autoscaling.check,
     "persistentvolumeclaims": storage.check_claim,
     "persistentvolumes": storage.check_volume,
     "storageclasses.storage.k8s.io": storage.check_storage_class,
     "poddisruptionbudgets.policy": policies.check_budget,
     "priorityclasses.scheduling.k8s.io": policies.check_priority_class,
+    "limitranges": limit_ranges.check,
+    "resourcequotas": quotas.check,
     "events": events.check,
     "customresourcedefinitions.apiextensions.k8s.io": definitions.check,
+    "roles.rbac.authorization.k8s.io": rbac.check_role,
+    "clusterroles.rbac.authorization.k8s.io": rbac.check_cluster_role,
+    "rolebindings.rbac.authorization.k8s.io": rbac.check_role_binding,
+    "clusterrolebindings.rbac.authorization.k8s.io": rbac.check_cluster_role_binding,
 }
 
 _UPDATES: dict[str, Callable[[Document, Document], Iterator[StatusCause]]] = {
@@ -51,8 +69,13 @@ _UPDATES: dict[str, Callable[[Document, Document], Iterator[StatusCause]]] = {
     "jobs.batch": workloads.check_job_update,
     "persistentvolumeclaims": storage.check_claim_update,
     "priorityclasses.scheduling.k8s.io": policies.check_priority_class_update,
+    "resourcequotas": quotas.check_update,
+    "endpointslices.discovery.k8s.io": networking.check_endpoint_slice_update,
+    "ingressclasses.networking.k8s.io": networking.check_ingress_class_update,
     "storageclasses.storage.k8s.io": storage.check_storage_class_update,
     "customresourcedefinitions.apiextensions.k8s.io": definitions.check_update,
+    "rolebindings.rbac.authorization.k8s.io": rbac.check_binding_update,
+    "clusterrolebindings.rbac.authorization.k8s.io": rbac.check_binding_update,
 }
 
 

@@ -16,6 +16,9 @@ _VALUE = "(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?"
 _KEY = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _AS_LABEL = ("namespaces",)
 _AS_SERVICE = ("services",)
+_AS_PATH = tuple(
+    f"{plural}.rbac.authorization.k8s.io" for plural in ("roles", "clusterroles", "rolebindings", "clusterrolebindings")
+)
 _ANNOTATIONS_LIMIT = 256 * 1024
 
 _NAMES = {
@@ -40,6 +43,8 @@ def check(resource: ServedResource, document: Document) -> Iterator[StatusCause]
     name = found.get("name", "")
     if not name:
         yield required("metadata.name", "name or generateName is required")
+    elif resource.collection in _AS_PATH:
+        yield from check_path_segment("metadata.name", name)
     else:
         form = _LABEL if resource.collection in _AS_LABEL else _SUBDOMAIN
         form = _SERVICE if resource.collection in _AS_SERVICE else form
@@ -55,6 +60,15 @@ def check_name(field: str, name: str, form: str = _SUBDOMAIN) -> Iterator[Status
         yield invalid_value(field, name, f"must be no more than {longest} bytes")
     if not re.fullmatch(form, name):
         yield invalid_value(field, name, f"{sentence} '{form}')")
+
+
+def check_path_segment(field: str, name: str) -> Iterator[StatusCause]:
+    """A name that may have any characters, as long as it can be a part of a path."""
+    if name in (".", ".."):
+        yield invalid_value(field, name, f"may not be '{name}'")
+    for letter in "/%":
+        if letter in name:
+            yield invalid_value(field, name, f"may not contain '{letter}'")
 
 
 def check_labels(field: str, labels: Document) -> Iterator[StatusCause]:

@@ -89,8 +89,16 @@ def check_job(job: Document) -> Iterator[StatusCause]:
     elif spec["completionMode"] == "Indexed" and "completions" not in spec:
         yield required("spec.completions", "when completion mode is Indexed")
     yield from check_spec(spec["template"]["spec"], "spec.template.spec")
-    if (policy := spec["template"]["spec"].get("restartPolicy")) not in ("OnFailure", "Never"):
-        yield unsupported("spec.template.spec.restartPolicy", policy, ["OnFailure", "Never"])
+    yield from check_job_restarts(spec["template"]["spec"], "spec.template.spec")
+
+
+def check_job_restarts(spec: Document, field: str) -> Iterator[StatusCause]:
+    """The pods of a job must end."""
+    policy = spec.get("restartPolicy")
+    if policy == "Always":
+        yield required(f"{field}.restartPolicy", 'valid values: "OnFailure", "Never"')
+    elif policy not in ("OnFailure", "Never"):
+        yield unsupported(f"{field}.restartPolicy", policy, ["OnFailure", "Never"])
 
 
 def check_replication_controller(controller: Document) -> Iterator[StatusCause]:
