@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from stowplan.apps import profile_loader
+from stowplan.apps import config_errors, profile_loader
 from stowplan.apps.place import configuration as place_configuration
 from stowplan.framework.config.document import camel
 from stowplan.objects.errors import StowplanError
@@ -166,3 +166,6 @@ def test_only_errors_that_can_be_shown_escape(seed: int, tmp_path: Path) -> None
         except StowplanError as error:
             assert "cannot be used: " not in str(error), "it was not expected, and the message says little"
             str(error).encode()
+            if isinstance(document, str):
+                first = config_errors.find(tmp_path / "config.yaml")[0]
+                assert str(first) == str(error), "all errors begin with the first one"

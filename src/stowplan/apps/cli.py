@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 from typing import IO, Any
 
 import click
 
-from stowplan.apps.flags import FEATURE_GATES, FROM, OUTPUT, PLUGIN_PATH, LogLevel, serving_options
+from stowplan.apps.flags import FEATURE_GATES, FROM, OUTPUT, PLUGIN_PATH, LogLevel, WholeHelp, serving_options
 from stowplan.apps.kube_scheduler_flags import KubeSchedulerCommand, boolean_option, kube_scheduler_options
 from stowplan.objects.errors import ConfigError, StowplanError
 
@@ -16,7 +17,7 @@ EXIT_CODES = "Exit codes: 0 success, 1 the answer is no (something differs), 2 t
 KUBERNETES = "1.36"  # the kube-scheduler whose decisions we make
 
 
-class Commands(click.Group):
+class Commands(WholeHelp):
     """A StowplanError is printed as one line and ends with exit code 2, without a traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -160,10 +161,11 @@ def explain(**options: Any) -> None:
     help="Where to write the kubeconfig.",
 )
 @click.option(
-    "--host", default="127.0.0.1", show_default=True, help="An address other than the loopback needs a --token."
+    "--host", default="127.0.0.1", show_default=True, help="Other addresses than the loopback need --token or --rbac."
 )
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="0: any free port.")
-@click.option("--token", default="", help="The bearer token that clients must send.")
+@click.option("--token", default="", help="The bearer token that clients must send; with --rbac the administrator's.")
+@click.option("--rbac", is_flag=True, help="Authenticate and authorize requests by RBAC, over HTTPS.")
 @click.option("--scheduler/--no-scheduler", default=True, show_default=True, help="Run Stowplan in the cluster.")
 @click.option("--config", type=click.Path(path_type=Path), help="The KubeSchedulerConfiguration of the scheduler.")
 @PLUGIN_PATH
@@ -176,7 +178,7 @@ def up(**options: Any) -> None:
     sys.exit(command.run(command.UpOptions(**options)))
 
 
-class ProducerGroup(click.Group):
+class ProducerGroup(WholeHelp):
     """The commands below `score-agent`; their module is imported when it is needed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
@@ -195,7 +197,7 @@ def score_agent() -> None:
     """Write scores of clusters to a hub, and keep them up to date, for Placements to use."""
 
 
-class PluginGroup(click.Group):
+class PluginGroup(WholeHelp):
     """The commands below `plugin`; their module is imported when it is needed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
@@ -273,7 +275,7 @@ def complete_for_kubectl() -> None:
     click.echo(":0")  # the shell may also propose file names
 
 
-@main.group()
+@main.group(cls=WholeHelp)
 def config() -> None:
     """Check or show a KubeSchedulerConfiguration, or a PlacementConfiguration."""
 
@@ -283,17 +285,19 @@ def config() -> None:
 @PLUGIN_PATH
 @click.option("--rbac", is_flag=True, help="Print the ClusterRole that its plugins need beyond deploy/rbac.yaml.")
 def check(file: Path, plugin_path: tuple[Path, ...], rbac: bool) -> None:
-    """Check whether FILE can be used. If not, say where it is wrong and what would be right."""
-    from stowplan.apps import profile_loader, rights
+    """Check whether FILE can be used. If not, name each place where it is wrong, and what would be right."""
+    from stowplan.apps import config_errors, profile_loader, rights
     from stowplan.apps.place import config_commands
 
     if config_commands.is_placement_configuration(file):
         if rbac:
             remedy = "deploy/placement/rbac.yaml has the rights of stowplan place"
             raise ConfigError("--rbac is for a KubeSchedulerConfiguration", file=str(file), remedy=remedy)
-        config_commands.check(file, plugin_path)
+        with config_errors.all_told(file, plugin_path):
+            config_commands.check(file, plugin_path)
         return
-    configuration, profiles, arguments = profile_loader.read_files(file, plugin_path)
+    with config_errors.all_told(file, plugin_path):
+        configuration, profiles, arguments = profile_loader.read_files(file, plugin_path)
     for note in configuration.notes:
         click.echo(f"note: {note}", err=True)
     more = rights.beyond(profiles.values())
@@ -315,33 +319,25 @@ def check(file: Path, plugin_path: tuple[Path, ...], rbac: bool) -> None:
 @PLUGIN_PATH
 @OUTPUT
 def show(file: Path | None, plugin_path: tuple[Path, ...], output: str) -> None:
-    """Show the plugins of each extension point in order, with weights, after defaults are applied."""
-    from stowplan.apps import json_output, profile_loader
+    """Show the plugins of each extension point in order, with weights, and their arguments, with all defaults."""
+    from stowplan.apps import config_show, profile_loader
     from stowplan.apps.place import config_commands
 
     if file is not None and config_commands.is_placement_configuration(file):
-        _print(*config_commands.shown(file, plugin_path, output))
+        found = config_commands.found(file, plugin_path)
+        _print(found, output, "\n".join(config_show.lines(found, _width())))
         return
     if file is None:
-        _, profiles = profile_loader.defaults()
+        configuration, profiles = profile_loader.defaults()
     else:
-        _, profiles = profile_loader.read_configuration(file, plugin_path)
-    lines, found = [], []
-    for name, profile in profiles.items():
-        points = {
-            point: [
-                {"name": enabled.name} | ({"weight": enabled.weight} if point == "score" else {}) for enabled in plugins
-            ]
-            for point, plugins in profile.points.items()
-            if plugins
-        }
-        found.append({"schedulerName": name, "points": points})
-        lines.append(name)
-        for point, plugins in points.items():
-            listed = (f"{each['name']}*{each['weight']}" if "weight" in each else each["name"] for each in plugins)
-            lines.append(f"  {point}: {', '.join(map(str, listed))}")
-    about = {"apiVersion": json_output.VERSION, "kind": "EnabledPlugins"}
-    _print(about | {"profiles": found}, output, "\n".join(lines))
+        configuration, profiles = profile_loader.read_configuration(file, plugin_path)
+    found = config_show.of_profiles(configuration, profiles)
+    _print(found, output, config_show.text(found, _width()))
+
+
+def _width() -> int | None:
+    """Return the width of the terminal; None if the output goes elsewhere."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def _print(found: dict[str, Any], output: str, text: str) -> None:

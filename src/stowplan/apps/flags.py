@@ -52,6 +52,17 @@ FEATURE_GATES = click.option(
 )
 
 
+class WholeHelp(click.Group):
+    """A group of commands whose help has the whole first sentence of each; click would cut it at the line's end."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        found = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
+        rows = [(name, each.get_short_help_str(limit=1000)) for name, each in found if each and not each.hidden]
+        if rows:
+            with formatter.section("Commands"):
+                formatter.write_dl(rows)
+
+
 class LogLevel(click.types.IntParamType):
     """A whole number. `-v=4`, as Go's programs accept it, arrives here as "=4"."""
 

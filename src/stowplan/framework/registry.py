@@ -12,6 +12,7 @@ import difflib
 import importlib
 import importlib.metadata
 import inspect
+import re
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -88,7 +89,9 @@ class Registry:
         try:
             made = plugin(**keywords)
         except ConfigError as error:
-            raise ConfigError(error.problem, path=error.path or where, remedy=error.remedy) from None
+            named = re.match(r"\w+(?=[.\[\w\]-]*: )", error.problem)  # "labelName: found …"
+            key = named[0] if named and not error.path and named[0] in given else error.key
+            raise ConfigError(error.problem, path=error.path or where, remedy=error.remedy, key=key) from None
         except (Exception, SystemExit) as error:  # a plugin's constructor may raise anything
             problem = " ".join((str(error) if name in self.built_in else error_text(error)).split())
             raise ConfigError(f"{name} cannot be made from these arguments: {problem}", path=where) from error
@@ -169,7 +172,7 @@ def check_arguments(plugin: type, args: Mapping[str, Any], where: str) -> None:
     for given in args:
         if not identifies(plugin, given) and snake(given) not in parameters:
             remedy = _one_of(camel(snake(given)), [camel(name) for name in parameters])
-            raise ConfigError(f"unknown argument {given!r}", path=where, remedy=remedy)
+            raise ConfigError(f"unknown argument {given!r}", path=where, remedy=remedy, key=given)
 
 
 def _check_complete(plugin: type, keywords: Collection[str], where: str) -> None:

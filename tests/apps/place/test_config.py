@@ -105,11 +105,14 @@ def test_check_and_show(tmp_path: Path) -> None:
     assert run("config", "show", file) == (
         0,
         "filter: Predicate, TaintToleration, policy.py:Allowed\n"
-        "score: Balance*1, Steady*1, TaintToleration*3, Spread*2, policy.py:Allowed*5\n",
+        "score: Balance*1, Steady*1, TaintToleration*3, Spread*2, policy.py:Allowed*5\n"
+        "pluginConfig:\n  - name: policy.py:Allowed\n    args:\n"
+        "      names:\n      - c1\n      - c2\n      fail: false\n",
     )
     found = json.loads(run("config", "show", file, "-o", "json")[1])
     assert (found["apiVersion"], found["kind"]) == ("stowplan.io/v1alpha1", "EnabledClusterPlugins")
     assert found["points"]["score"][-1] == {"name": "policy.py:Allowed", "weight": 5}
+    assert found["pluginConfig"] == [{"name": "policy.py:Allowed", "args": {"names": ["c1", "c2"], "fail": False}}]
 
 
 @pytest.mark.parametrize(

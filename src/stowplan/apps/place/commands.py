@@ -13,6 +13,7 @@ from stowplan.apps.flags import (
     OUTPUT,
     PLUGIN_PATH,
     Duration,
+    WholeHelp,
     election_options,
     election_settings,
     serving_options,
@@ -31,7 +32,7 @@ HYSTERESIS = click.option(
 EXIT_CODES = "Exit codes: 0 stopped by a signal, 1 the lease was lost or a task failed, 2 the input cannot be used."
 
 
-@click.group(epilog=EXIT_CODES, invoke_without_command=True)
+@click.group(cls=WholeHelp, epilog=EXIT_CODES, invoke_without_command=True)
 @click.option("--config", type=click.Path(path_type=Path), help="A PlacementConfiguration; read again when it changes.")
 @PLUGIN_PATH
 @click.option("--kubeconfig", default="", help="The kubeconfig of the hub.")

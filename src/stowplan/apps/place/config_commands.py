@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from stowplan.apps import json_output
+from stowplan.apps import config_show, json_output
 from stowplan.apps.place.configuration import load_policy
 from stowplan.apps.profile_loader import read_text
 from stowplan.framework.config import document
@@ -32,14 +32,11 @@ def check(file: Path, plugin_path: Sequence[Path] = ()) -> None:
     click.echo(f"{file}: valid, {len(points['filter'])} filter(s), {len(points['score'])} score plugin(s)")
 
 
-def shown(file: Path, plugin_path: Sequence[Path], output: str) -> tuple[dict[str, Any], str, str]:
-    """Return the plugins of each point for programs, the form of output, and the text for people."""
-    points = load_policy(file, plugin_path).configuration.points
-    found = {
-        point: [{"name": each.name} | ({"weight": each.weight} if point == "score" else {}) for each in plugins]
-        for point, plugins in points.items()
-    }
-    filters = ", ".join(each.name for each in points["filter"])
-    scores = ", ".join(f"{each.name}*{each.weight}" for each in points["score"])
+def found(file: Path, plugin_path: Sequence[Path]) -> dict[str, Any]:
+    """Return the plugins of each point, and their arguments, for programs."""
+    loaded = load_policy(file, plugin_path)
     about = {"apiVersion": json_output.VERSION, "kind": "EnabledClusterPlugins"}
-    return about | {"points": found}, output, f"filter: {filters}\nscore: {scores}"
+    points = config_show.points(loaded.configuration.points)
+    return (
+        about | {"points": points} | config_show.plugin_config(loaded.policy.plugins, loaded.configuration.plugin_args)
+    )

@@ -65,7 +65,7 @@ def run(options: PlacementExplainOptions) -> int:
     answer |= diagnosis_output.as_json(diagnosis, typed)
     if options.output == "table":
         show(
-            Console(highlight=False, markup=False),
+            Console(highlight=False, markup=False, emoji=False),
             answer,
             lambda console: diagnosis_output.show(console, diagnosis, typed),
         )

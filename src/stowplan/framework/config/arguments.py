@@ -31,7 +31,7 @@ from stowplan.framework.config.argument_types import (
     SpreadConstraintArgs,
     VolumeBindingArgs,
 )
-from stowplan.framework.config.document import one_of, shown, under
+from stowplan.framework.config.document import Seconds, one_of, shown, under
 from stowplan.objects.errors import ConfigError
 
 GROUP = "kubescheduler.config.k8s.io"
@@ -52,6 +52,19 @@ def arguments(name: str, args: Any, path: str, versions: Collection[str] = ("v1"
     rule(decoded, path)
     plain: dict[str, Any] = _set_only(msgspec.to_builtins(decoded, enc_hook=float))
     return {key: value for key, value in plain.items() if key not in ("apiVersion", "kind")}
+
+
+def is_known(name: str) -> bool:
+    """True for a plugin of kube-scheduler's own with arguments: `arguments` completes them."""
+    return name in _BUILT_IN
+
+
+def as_in_file(name: str, args: Mapping[str, Any]) -> dict[str, Any]:
+    """Return completed arguments as a file has them: durations are texts such as "10s"."""
+    if name not in _BUILT_IN:
+        return dict(args)
+    durations = {each.encode_name for each in msgspec.structs.fields(_BUILT_IN[name][0]) if each.type is Seconds}
+    return {key: f"{value:g}s" if key in durations else value for key, value in args.items()}
 
 
 def _identity(args: Args, kind: str, path: str, versions: Collection[str]) -> None:

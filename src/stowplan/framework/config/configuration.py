@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from stowplan.framework.config import document, old_versions, plugin_sets, settings
+from stowplan.framework.config import document, old_versions, plugin_sets, removed, settings
 from stowplan.framework.config.argument_types import Percent
 from stowplan.framework.config.arguments import GROUP, arguments
 from stowplan.framework.config.document import ConfigValue, shown, suggestion, under
@@ -35,6 +35,7 @@ DEFAULT_SCHEDULER_NAME = "default-scheduler"
 OTHER_KINDS = {
     "ConfigMap": "give the text under its data",
     "PlacementConfiguration": "it is for `stowplan place`",
+    "Policy": removed.POLICY,
 }
 NO_KIND = "a file with arguments of a plugin is checked with the configuration that names it"
 
@@ -184,7 +185,7 @@ def _plugin_config(written: _Profile, path: str, version: str) -> dict[str, dict
         where = under(path, f"pluginConfig[{i}]")
         if entry.name in configured:
             raise ConfigError(f"plugin {shown(entry.name)} appears twice", path=where)
-        if entry.name in plugin_sets.REMOVED:
+        if entry.name in removed.NAMES_IN_1_36:
             raise ConfigError(f"plugin {shown(entry.name)} was removed", path=where, remedy="remove the entry")
         configured[entry.name] = arguments(entry.name, entry.args, under(where, "args"), ("v1", version))
     return configured
@@ -238,11 +239,15 @@ def _ineffective(given: _File, profiles: list[ProfileSpec], catalogue: plugin_se
         yield from old_versions.plugin_notes(written.plugins, profile.points, f"profiles[{i}].plugins", catalogue)
         for j, entry in enumerate(written.plugin_config):
             if entry.name not in profile.plugin_args:
-                hint = suggestion(entry.name, profile.plugin_args) if catalogue.implements(entry.name) is None else ""
+                hint = _hint(entry.name, profile.plugin_args) if catalogue.implements(entry.name) is None else ""
                 yield f"profiles[{i}].pluginConfig[{j}]: plugin {shown(entry.name)} is not enabled. {hint}".rstrip()
         for point, each in written.plugins.sets().items():
             for j, plugin in enumerate(each.disabled):
                 if plugin.name != "*" and catalogue.implements(plugin.name) is None:
-                    hint = suggestion(plugin.name, catalogue.known)
+                    hint = _hint(plugin.name, catalogue.known)
                     where = f"profiles[{i}].plugins.{point}.disabled[{j}]"
                     yield f"{where}: there is no plugin {shown(plugin.name)} to disable. {hint}".rstrip()
+
+
+def _hint(name: str, known: Collection[str]) -> str:
+    return f"It was removed: {removed.PLUGINS[name]}" if name in removed.PLUGINS else suggestion(name, known)

@@ -13,6 +13,7 @@ parameter without an annotation, or with one that msgspec does not know, gets it
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 import typing
 from collections.abc import Iterator, Mapping
@@ -95,11 +96,26 @@ def _converted(value: Any, annotation: Any, kind: types.Type, path: str) -> Any:
     misfit = next(_misfits(value, kind, path), None)
     if misfit is not None:
         raise misfit.error()
-    value = _with_field_names(value, kind, path)
+    named = _with_field_names(value, kind, path)
     try:
-        return msgspec.convert(value, annotation)
+        return msgspec.convert(named, annotation)
     except msgspec.ValidationError as error:  # a bound, a pattern, a date
-        raise reworded(str(error), value, path) from None
+        found = reworded(str(error), named, path)
+        where = path + _as_written(found.path.removeprefix(path), value)
+        raise ConfigError(found.problem, path=where, remedy=found.remedy) from None
+
+
+def _as_written(path: str, value: Any) -> str:
+    """Return a path in Python's names, such as `[0].max_per_node`, with the names that the value in the file has."""
+    parts = []
+    for key, index in re.findall(r"\.(\w+)|\[(\d+|\.\.\.)\]", path):
+        if key and isinstance(value, Mapping):
+            key = next((each for each in value if key in (each, snake(str(each)))), key)
+            value = value.get(key)
+        elif index.isdigit() and isinstance(value, list):
+            value = value[int(index)]
+        parts.append(f".{key}" if key else f"[{index}]")
+    return "".join(parts)
 
 
 def _annotations(plugin: type) -> Iterator[tuple[str, tuple[Any, types.Type]]]:

@@ -17,6 +17,7 @@ from typing import Any, TypeVar, Union
 
 import msgspec
 
+from stowplan.framework.config import removed
 from stowplan.objects import bounded_yaml
 from stowplan.objects.errors import ConfigError
 
@@ -115,8 +116,9 @@ def _without_nulls(value: Any, kind: Any, path: str) -> Any:
     fields = {field.encode_name: field.type for field in msgspec.structs.fields(kind)}
     for key in value:
         if key not in fields:
-            remedy = suggestion(str(key), fields) or f"known here: {', '.join(sorted(fields))}"
-            raise ConfigError("unknown field", path=under(path, str(key)), remedy=remedy)
+            where = under(path, str(key))
+            remedy = removed.field(where) or suggestion(str(key), fields) or f"known here: {', '.join(sorted(fields))}"
+            raise ConfigError("unknown field", path=where, remedy=remedy)
     return {key: _without_nulls(item, fields[key], under(path, key)) for key, item in value.items() if item is not None}
 
 

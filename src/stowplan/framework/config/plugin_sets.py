@@ -16,6 +16,7 @@ from typing import Annotated, NamedTuple, Protocol
 import msgspec
 from msgspec import Meta
 
+from stowplan.framework.config import removed
 from stowplan.framework.config.document import ConfigValue, shown, suggestion
 from stowplan.objects.errors import ConfigError
 
@@ -35,11 +36,6 @@ DEFAULT_PLUGINS: tuple[tuple[str, int], ...] = (
     ("DefaultPreemption", 0), ("NodeResourcesBalancedAllocation", 1), ("ImageLocality", 1), ("DefaultBinder", 0),
     ("NodeDeclaredFeatures", 0),
 )  # fmt: skip
-
-REMOVED = ("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits")
-SUCCESSORS = {
-    "SelectorSpread": "PodTopologySpread spreads the pods of Services, ReplicaSets and StatefulSets by default",
-}
 
 
 class Enabled(msgspec.Struct, frozen=True):
@@ -123,15 +119,15 @@ class PluginCatalogue(NamedTuple):
 
     def points(self, plugin: Listed) -> Collection[str]:
         """Return the points that the plugin implements; raise an error if there is no such plugin."""
-        if plugin.name in REMOVED:
-            remedy = "NodeVolumeLimits counts the volumes of every driver"
+        if plugin.name in removed.NAMES_IN_1_36:
+            remedy = removed.PLUGINS[plugin.name]
             raise ConfigError(f'plugin "{plugin.name}" was removed', path=plugin.path, remedy=remedy)
         try:
             points = self.implements(plugin.name)
         except ConfigError as error:  # a plugin that cannot be loaded from its file
             raise ConfigError(error.problem, path=error.path or plugin.path, remedy=error.remedy) from error
-        if points is None and plugin.name in SUCCESSORS:
-            remedy = SUCCESSORS[plugin.name]
+        if points is None and plugin.name in removed.PLUGINS:
+            remedy = removed.PLUGINS[plugin.name]
             raise ConfigError(f'plugin "{plugin.name}" was removed', path=plugin.path, remedy=remedy)
         if points is None:
             remedy = suggestion(plugin.name, self.known) or "is it registered with this scheduler?"
