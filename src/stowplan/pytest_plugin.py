@@ -1,12 +1,14 @@
 """A pytest plugin that is installed with Stowplan: the fixture `embedded_cluster`.
 
     def test_my_policy(embedded_cluster):
-        embedded_cluster.start_scheduler(config=Path("config.yaml"))
+        embedded_cluster.start_scheduler(config="config.yaml")
         embedded_cluster.apply("pods.yaml")
-        embedded_cluster.wait_until(lambda: embedded_cluster.node_of("default/web") == "node-1")
+        assert embedded_cluster.wait_until_scheduled("web") == "node-1"
 
-    @pytest.mark.embedded_cluster(nodes=5)                    # the keywords of EmbeddedCluster
-    def test_in_a_larger_cluster(embedded_cluster): ...
+    @pytest.mark.embedded_cluster(nodes={"large.yaml": 5}, manifests=["quota.yaml"], scheduler="config.yaml")
+    def test_in_a_larger_cluster(embedded_cluster): ...       # with the keywords of EmbeddedCluster
+
+Relative paths start at the folder of the test's file.
 
 Every run of pytest loads this module, whatever is tested, so it imports nothing but pytest until a test asks for the
 fixture.
@@ -23,7 +25,7 @@ import pytest
 if TYPE_CHECKING:
     from stowplan.testing.embedded_cluster import EmbeddedCluster
 
-MARKER = "embedded_cluster(nodes=3): what the fixture embedded_cluster of Stowplan starts with"
+MARKER = "embedded_cluster(nodes=3, manifests=(), scheduler=False): what that fixture of Stowplan starts with"
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -39,5 +41,8 @@ def embedded_cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator
     from stowplan.testing.embedded_cluster import EmbeddedCluster
 
     marker = request.node.get_closest_marker("embedded_cluster")
-    with EmbeddedCluster(folder=tmp_path, **(marker.kwargs if marker else {})) as cluster:
+    if marker is not None and marker.args:
+        raise pytest.UsageError(f"embedded_cluster{marker.args}: give the arguments by name, for example nodes=4")
+    keywords = {"folder": tmp_path, "beside": request.path.parent} | (marker.kwargs if marker else {})
+    with EmbeddedCluster(**keywords) as cluster:
         yield cluster

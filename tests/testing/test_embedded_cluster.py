@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
-from stowplan.objects.errors import ConfigError
-from stowplan.testing import EmbeddedCluster
+from stowplan.objects.errors import ConfigError, StowplanError
+from stowplan.testing import EmbeddedCluster, a_node
 
 ROOT = Path(__file__).parents[2]
 
@@ -89,6 +90,8 @@ def test_objects_of_a_definition_with_their_status() -> None:
         cluster.apply(
             {"apiVersion": "example.com/v1", "kind": "Budget", "metadata": {"name": "small"}, "spec": {"x": 1}}
         )
+        assert cluster.patch("Budget", "small", {"spec": {"y": 2}})["spec"] == {"pods": 2, "x": 1, "y": 2}
+        cluster.patch("Budget", "small", {"spec": {"y": None}})
         found = cluster.get("Budget", "default/small")
         assert found is not None and found["spec"] == {"pods": 2, "x": 1}
         cluster.delete("Budget", "default/small")
@@ -102,6 +105,39 @@ def test_nodes_from_a_manifest(tmp_path: Path) -> None:
     with EmbeddedCluster(nodes=[file]) as cluster:
         (node,) = cluster.objects("Node")
         assert node["metadata"]["name"] == "big" and node["status"]["allocatable"]["cpu"] == "96"
+
+
+LARGE = "{apiVersion: v1, kind: Node, metadata: {name: large}, status: {allocatable: {cpu: 8, pods: 9}}}"
+
+
+def test_nodes_of_all_sorts(tmp_path: Path) -> None:
+    (tmp_path / "large.yaml").write_text(LARGE)
+    cases: list[tuple[Any, list[str]]] = [
+        ({"large.yaml": 2}, ["large-0", "large-1"]),
+        ("large.yaml", ["large"]),
+        ([a_node("mine", cpu=2, labels={"disk": "ssd"}), Path("large.yaml")], ["large", "mine"]),
+    ]
+    for nodes, names in cases:
+        with EmbeddedCluster(nodes=nodes, beside=tmp_path) as cluster:
+            found = {each["metadata"]["name"]: each for each in cluster.objects("Node")}
+        assert sorted(found) == names
+        assert all(each["status"]["allocatable"]["pods"] for each in found.values())
+    assert found["mine"]["metadata"]["labels"]["disk"] == "ssd" and found["mine"]["status"]["allocatable"]["cpu"] == "2"
+
+
+def test_a_mapping_of_nodes_that_is_no_number_of_copies() -> None:
+    with pytest.raises(ConfigError, match="a list of manifests"):
+        EmbeddedCluster(nodes={"kind": "Node"}).start()
+
+
+def test_manifests_and_a_scheduler_with_a_document_as_its_configuration(config: Path) -> None:
+    """The plugin is beside the test; the name of a pod in the namespace default is enough."""
+    document = yaml.safe_load(CONFIG)
+    with EmbeddedCluster(manifests=[POD], scheduler=document, beside=config.parent) as cluster:
+        assert cluster.wait_until_scheduled("web") == "node-2"
+        assert cluster.get("Pod", "web") == cluster.get("Pod", "default/web") != None  # noqa: E711
+        cluster.delete("Pod", "web")
+        cluster.wait_until(lambda: not cluster.pods())
 
 
 def test_a_restart_of_the_scheduler() -> None:
@@ -160,7 +196,19 @@ def test_errors_say_what_would_be_right(use: Any, said: str) -> None:
     assert said in str(raised.value)
 
 
-@pytest.mark.parametrize("name", [name for name in vars(EmbeddedCluster) if not name.startswith("_")])
+@pytest.mark.parametrize("again", [False, True], ids=["a new object", "one that exists"])
+def test_a_field_that_the_kind_does_not_have_is_refused(again: bool) -> None:
+    """A misspelt request must not make the test of a manifest pass."""
+    with EmbeddedCluster(nodes=1) as cluster:
+        if again:
+            cluster.apply(POD)
+        with pytest.raises(StowplanError, match=r'strict decoding error: unknown field "spec.nodeSelecter"'):
+            cluster.apply(POD.replace("spec: {", "spec: {nodeSelecter: {a: b}, "))
+        with pytest.raises(StowplanError, match=r'unknown field "spec.unschedulabel"'):
+            cluster.patch("Node", "node-0", {"spec": {"unschedulabel": True}})
+
+
+@pytest.mark.parametrize("name", [name for name in dir(EmbeddedCluster) if not name.startswith("_")])
 def test_each_method_says_what_it_does(name: str) -> None:
     if name != "allow_errors":
         assert inspect.getdoc(inspect.getattr_static(EmbeddedCluster, name))
@@ -184,6 +232,11 @@ def test_that_uses_it(embedded_cluster):
 @pytest.mark.embedded_cluster(nodes=1)
 def test_with_one_node(embedded_cluster):
     assert len(embedded_cluster.objects("Node")) == 1
+
+
+@pytest.mark.embedded_cluster(nodes={"node.yaml": 2}, manifests=["pod.yaml"], scheduler=True)
+def test_with_files_beside_the_test(embedded_cluster):
+    assert embedded_cluster.wait_until_scheduled("web") in ("large-0", "large-1")
 """
 STRANGERS_OTHER_TEST = """
 import sys
@@ -194,7 +247,7 @@ def test_that_does_not():
 """
 
 
-def in_a_strangers_project(folder: Path, text: str) -> str:
+def in_a_strangers_project(folder: Path, text: str, code: int = 0) -> str:
     """Run pytest in a folder with nothing but a test, and Stowplan's entry point as pyproject.toml has it."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     installed = folder / "site" / f"{project['name']}-{project['version']}.dist-info"
@@ -202,9 +255,11 @@ def in_a_strangers_project(folder: Path, text: str) -> str:
     (installed / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: 1\n")
     lines = [f"{name} = {target}" for name, target in project["entry-points"]["pytest11"].items()]
     (installed / "entry_points.txt").write_text("[pytest11]\n" + "\n".join(lines) + "\n")
-    (folder / "project").mkdir()
-    (folder / "project" / "test_it.py").write_text(text)
-    words = ["-m", "pytest", "-q", "-W", "error", "--strict-markers", "-p", "no:cacheprovider", "test_it.py"]
+    tests = folder / "project" / "tests"
+    tests.mkdir(parents=True)
+    for name, content in (("test_it.py", text), ("node.yaml", LARGE), ("pod.yaml", POD)):
+        (tests / name).write_text(content)
+    words = ["-m", "pytest", "-q", "-W", "error", "--strict-markers", "-p", "no:cacheprovider", "tests/test_it.py"]
     path = os.pathsep.join((str(folder / "site"), str(ROOT / "src")))
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
     ran = subprocess.run(
@@ -215,12 +270,17 @@ def in_a_strangers_project(folder: Path, text: str) -> str:
         text=True,
         check=False,
     )
-    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert ran.returncode == code, ran.stdout + ran.stderr
     return ran.stdout
 
 
 def test_the_fixture_is_found_in_a_strangers_project(tmp_path: Path) -> None:
-    assert "2 passed" in in_a_strangers_project(tmp_path, STRANGERS_TEST)
+    assert "3 passed" in in_a_strangers_project(tmp_path, STRANGERS_TEST)
+
+
+def test_a_marker_takes_its_arguments_by_name(tmp_path: Path) -> None:
+    said = in_a_strangers_project(tmp_path, STRANGERS_TEST.replace("cluster(nodes=1)", "cluster(4)"), code=1)
+    assert "embedded_cluster(4,): give the arguments by name, for example nodes=4" in said
 
 
 def test_a_run_that_does_not_use_it_imports_nothing_of_it(tmp_path: Path) -> None:

@@ -16,16 +16,29 @@ from stowplan.objects.errors import ConfigError
 LATEST_EVENTS, LAST_LINES = 10, 15
 
 
-def documents(given: str | Path | Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def path_of(given: str | Path | Mapping[str, Any], beside: Path) -> Path | None:
+    """Return the file or folder that a manifest names; None for a text or a document.
+
+    A relative path starts at `beside`; where nothing is there, at the working folder.
+    """
+    if isinstance(given, Mapping) or (isinstance(given, str) and ("\n" in given or ":" in given)):
+        return None
+    near = beside / given
+    found = near if near.exists() else Path(given)
+    return found if isinstance(given, Path) or found.exists() else None
+
+
+def documents(given: str | Path | Mapping[str, Any], beside: Path) -> Iterator[dict[str, Any]]:
     """Return the documents of a file, a folder, a text, or a document. A text without a line end may name a file."""
     if isinstance(given, Mapping):
         yield dict(given)
         return
-    if isinstance(given, Path) or (":" not in given and Path(given).exists()):
-        yield from (document for _, document in manifests.documents([given]))
+    path = path_of(given, beside)
+    if path is not None:
+        yield from (document for _, document in manifests.documents([path]))
         return
     try:
-        found = list(yaml.safe_load_all(given))
+        found = list(yaml.safe_load_all(str(given)))
     except yaml.YAMLError as error:
         raise ConfigError(" ".join(f"not YAML: {error}".split())) from None
     for document in found:

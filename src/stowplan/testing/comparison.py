@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, TypeAlias
 
-from stowplan.columns.pods.match_counts import Settled
+from stowplan.columns.pods.match_counts import Settled, WeightedQueries
 from stowplan.columns.pods.uses import TERMS
 from stowplan.columns.state import ClusterState
 from stowplan.columns.tally import Tally
@@ -17,8 +17,11 @@ from stowplan.objects.workloads import Namespace, Service
 Question: TypeAlias = tuple[tuple[PodQuery, ...], Settled]
 
 
-def contents(state: ClusterState, questions: Collection[Question], keys: Collection[str], probe: Pod) -> dict[str, Any]:
-    """Return everything that decisions read, by node name: of counts these questions, of labels these keys."""
+def contents(
+    state: ClusterState, questions: Collection[Question], keys: Collection[str], probe: Pod,
+    sums: Collection[WeightedQueries] = (),
+) -> dict[str, Any]:  # fmt: skip
+    """Return everything that decisions read, by node name: of counts these questions and sums, of labels these keys."""
     table = state.table
     names = {row: name for name, row in table.row_of.items()}
     live = {name for row, name in names.items() if table.live[row]}
@@ -48,6 +51,9 @@ def contents(state: ClusterState, questions: Collection[Question], keys: Collect
         "labels": {key: _labels(state, key, names) for key in keys},
         "counts": {
             (queries, settled): counted(state.count(*queries, settled=settled)) for queries, settled in questions
+        },
+        "weighted sums": {
+            queries: (counted(state.weigh(queries).pods), counted(state.weigh(queries).weights)) for queries in sums
         },
         "label sets": state.match_counts.label_sets,
         "stray counters": state.match_counts.stray_counters,

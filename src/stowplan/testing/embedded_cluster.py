@@ -1,9 +1,8 @@
 """`EmbeddedCluster`: a Kubernetes cluster in the process of a test, with a Stowplan scheduler if the test wants one.
 
-    with EmbeddedCluster(nodes=2) as cluster:
-        cluster.start_scheduler(config="config.yaml")
-        cluster.apply("pod.yaml")
-        cluster.wait_until(lambda: cluster.node_of("default/web"))
+    with EmbeddedCluster(nodes=2, manifests=["quota.yaml"], scheduler="config.yaml") as cluster:
+        cluster.apply("app.yaml")
+        cluster.wait_until_running("app=web", count=3)
 
 The API server, the controllers and the simulated kubelets are those of `stowplan up`, the scheduler is that of
 `stowplan run`. They run in a thread with an event loop of its own, so a test is plain code without `await`. A `World`
@@ -17,12 +16,14 @@ import asyncio
 import io
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any, Self, TypeAlias, TypeVar
+from typing import Any, Self, TypeAlias, TypeVar, cast
 
+from rich.console import Console
+
+from stowplan.apps.explain import command as explain
 from stowplan.apps.logging import Log
 from stowplan.apps.run.service import SchedulerService
 from stowplan.apps.up import command as up
@@ -30,46 +31,62 @@ from stowplan.apps.up import kubeconfig_file
 from stowplan.embedded.cluster import Embedded
 from stowplan.embedded.resources import ServedResource
 from stowplan.kube import credentials, event_loop
-from stowplan.kube.client import Client
+from stowplan.kube.action_requests import MERGE_PATCH
+from stowplan.kube.client import Client, encode
 from stowplan.kube.discovery import Discovery
 from stowplan.kube.resources import ApiResource
 from stowplan.kube.responses import Response
-from stowplan.kube.transport import Transport
+from stowplan.kube.transport import JSON, Transport
 from stowplan.objects import yaml_text
 from stowplan.objects.errors import ConfigError
-from stowplan.testing import cluster_picture
+from stowplan.testing import cluster_nodes, cluster_picture
+from stowplan.testing.cluster_nodes import Nodes
+from stowplan.testing.cluster_waits import ClusterWaits, Document
 
 T = TypeVar("T")
-Document: TypeAlias = dict[str, Any]
 Manifests: TypeAlias = str | Path | Mapping[str, Any]
 
 ANSWER_WITHIN = 60.0  # seconds for a request or a start; more than that is a bug
-LOOK_AGAIN = 0.2  # seconds until a condition is looked at again although nothing changed
+WIDTH = 100  # of explanations
 
 
-class EmbeddedCluster:
+class EmbeddedCluster(ClusterWaits):
     """A cluster in this process: an API server with controllers, simulated kubelets, and a scheduler if asked for.
 
-        with EmbeddedCluster(nodes=2) as cluster:
-            cluster.start_scheduler()
+        with EmbeddedCluster(nodes=2, scheduler=True) as cluster:
             cluster.apply("pod.yaml")
-            cluster.wait_until(lambda: cluster.node_of("default/web"))
+            assert cluster.wait_until_scheduled("web") == "node-1"
 
-    In a test it is the fixture `embedded_cluster` of the pytest plugin that is installed with Stowplan.
+    In a test it is the fixture `embedded_cluster` of the pytest plugin that is installed with Stowplan. Each object has
+    a key, "namespace/name"; the name alone is enough in the namespace `default`.
     """
 
     allow_errors = False  # True: errors in the scheduler's log do not fail `stop`
 
-    def __init__(self, *, nodes: int | Iterable[Manifests] = 3, folder: Path | None = None, v: int = 2) -> None:
-        """`nodes`: how many (named node-0, node-1, … in zone-a, zone-b, zone-c), or their manifests.
+    def __init__(
+        self,
+        *,
+        nodes: Nodes = 3,
+        manifests: Iterable[Manifests] = (),
+        scheduler: bool | Manifests = False,
+        beside: Path | None = None,
+        folder: Path | None = None,
+        v: int = 2,
+    ) -> None:
+        """`nodes`: how many (node-0, node-1, … in zone-a, zone-b, zone-c, with 4 CPUs and 16Gi each); or a list of
+        manifests or `a_node(…)`; or manifests with numbers of copies: `{"large.yaml": 2}` is large-0 and large-1.
 
-        `folder`: for the kubeconfig; a temporary one without it. `v`: the verbosity of the scheduler's log.
+        `manifests`: what is applied first. `scheduler`: True starts one with the default configuration, a file, text or
+        document is its configuration (see `start_scheduler`). `beside`: where relative paths start. `folder`: for the
+        kubeconfig; a temporary one without it. `v`: the verbosity of the scheduler's log.
         """
-        self._nodes, self._v = nodes, v
-        self._folder = folder
+        self._nodes, self._manifests, self._scheduler, self._v = nodes, manifests, scheduler, v
+        self._folder, self._beside = folder, beside or Path()
+        self._config: Path | None = None
+        self._code: tuple[Path, ...] = ()
         self.kubeconfig = Path()  # a file, once the cluster is started; kubectl --kubeconfig can use it
         self._log = io.StringIO()
-        self._changed = threading.Event()
+        super().__init__()
         self._running = AsyncExitStack()  # the server and the client
         self._scheduling: AsyncExitStack | None = None
         self._scheduler_task: asyncio.Future[int] | None = None
@@ -77,7 +94,7 @@ class EmbeddedCluster:
     # -- from start to end
 
     def start(self) -> Self:
-        """Start the server, and create the nodes. `with EmbeddedCluster() as cluster:` does it, too."""
+        """Start what the constructor was asked for. `with EmbeddedCluster() as cluster:` does it, too."""
         self._temporary = tempfile.TemporaryDirectory(prefix="stowplan-")
         self.kubeconfig = (self._folder or Path(self._temporary.name)) / "kubeconfig"
         self._loop = event_loop.new()
@@ -86,7 +103,10 @@ class EmbeddedCluster:
         try:
             self._call(self._start())
             if not isinstance(self._nodes, int):
-                self.apply(*self._nodes)
+                self.apply(*cluster_nodes.documents(self._nodes, self._beside))
+            self.apply(*self._manifests)
+            if self._scheduler is not False:
+                self.start_scheduler(None if self._scheduler is True else self._scheduler)
         except BaseException:
             self._close()
             raise
@@ -95,9 +115,9 @@ class EmbeddedCluster:
     async def _start(self) -> None:
         self._embedded = await self._running.enter_async_context(Embedded())
         self._embedded.api.store.listeners.append(lambda _: self._changed.set())
-        for number in range(self._nodes if isinstance(self._nodes, int) else 0):
-            document = up.node(f"node-{number}", f"zone-{'abc'[number % 3]}", cpu="4", memory="16Gi")
-            up.create(self._embedded, "v1", "Node", document)
+        if isinstance(self._nodes, int):  # there may be thousands, too many for requests
+            for document in cluster_nodes.documents(self._nodes, self._beside):
+                up.create(self._embedded, "v1", "Node", document)
         kubeconfig_file.write(self.kubeconfig, self._embedded.kubeconfig())
         self._client = Client(Transport(credentials.load(str(self.kubeconfig))))
         self._running.push_async_callback(self._client.close)
@@ -134,24 +154,30 @@ class EmbeddedCluster:
         """Start a Stowplan scheduler, and wait until it has seen the cluster.
 
         `config`: a KubeSchedulerConfiguration, as a file, as text or as a document; without it the default one. Plugins
-        that it names by path (`flavour.py:Flavour`) are relative to the file; a text has no folder.
+        that it names by path (`flavour.py:Flavour`) are in the folder of the file, or in `beside`.
 
             cluster.start_scheduler(config=Path("config.yaml"))
         """
         assert self._scheduling is None, "a scheduler runs already; stop_scheduler() ends it"
-        self._call(self._start_scheduler(None if config is None else self._config_file(config)))
+        self._config = None if config is None else self._config_file(config)
+        self._code = (self._beside,) if self._config is None else (self._config.parent, self._beside)
+        self._call(self._start_scheduler())
 
     def _config_file(self, config: Manifests) -> Path:
-        if isinstance(config, Path) or (isinstance(config, str) and "\n" not in config):
-            return Path(config)
-        file = self.kubeconfig.with_name("config.yaml")
-        file.write_text(config if isinstance(config, str) else yaml_text.dump(dict(config)), encoding="utf-8")
+        path = cluster_picture.path_of(config, self._beside)
+        if path is not None:
+            return path
+        if isinstance(config, str) and "\n" not in config and ":" not in config:
+            return Path(config)  # it does not exist, and the error says so
+        file = self.kubeconfig.with_name("scheduler-config.yaml")
+        text = config if isinstance(config, str) else yaml_text.dump(dict(cast("Mapping[str, Any]", config)))
+        file.write_text(text, encoding="utf-8")
         return file
 
-    async def _start_scheduler(self, config: Path | None) -> None:
-        stack = AsyncExitStack()
-        log, code = Log(self._v, stream=self._log), () if config is None else (config.parent,)
-        program, working = await stack.enter_async_context(up.scheduling(self.kubeconfig, log, config, code))
+    async def _start_scheduler(self) -> None:
+        stack, log = AsyncExitStack(), Log(self._v, stream=self._log)
+        started = up.scheduling(self.kubeconfig, log, self._config, self._code)
+        program, working = await stack.enter_async_context(started)
         self._scheduling, self._scheduler_task = stack, working
         synced = asyncio.ensure_future(_until_synced(program))
         await asyncio.wait((synced, working), return_when=asyncio.FIRST_COMPLETED)
@@ -171,6 +197,11 @@ class EmbeddedCluster:
             assert code == 0, f"the scheduler ended with exit code {code}:\n{self.log}"
 
     @property
+    def scheduler_runs(self) -> bool:
+        """True if `start_scheduler` has started a scheduler, and it has not been stopped."""
+        return self._scheduling is not None
+
+    @property
     def log(self) -> str:
         """What the scheduler has logged so far."""
         return self._log.getvalue()
@@ -186,11 +217,12 @@ class EmbeddedCluster:
         """Create objects, or change them if they exist, and return them as the server has them.
 
         A manifest is a file, a folder, a text with any number of YAML documents, or a document. Definitions and
-        namespaces may come before the objects that need them. A `status` is written, too.
+        namespaces may come before the objects that need them. A `status` is written, too. A field that the kind does
+        not have is an error.
 
             cluster.apply(Path("crd.yaml"), "kind: ConfigMap\\napiVersion: v1\\nmetadata: {name: settings}")
         """
-        documents = [document for each in manifests for document in cluster_picture.documents(each)]
+        documents = [document for each in manifests for document in cluster_picture.documents(each, self._beside)]
         return [self._call(self._apply(document)) for document in documents]
 
     async def _apply(self, document: Document) -> Document:
@@ -201,9 +233,9 @@ class EmbeddedCluster:
         metadata = document.get("metadata") or {}
         name, namespace = metadata.get("name", ""), metadata.get("namespace", "default") if resource.namespaced else ""
         key = f"{namespace}/{name}" if namespace else name
-        answer = await self._client.create(resource, namespace, document)
+        answer = await self._send("POST", resource.collection(namespace), document)
         if answer.status == 409:
-            answer = await self._client.patch(resource, key, document)
+            answer = await self._send("PATCH", resource.path(key), document, MERGE_PATCH)
         answer = answer.checked(f"apply {kind} {key}")
         if document.get("status"):
             body = {"status": document["status"]}
@@ -211,37 +243,51 @@ class EmbeddedCluster:
             answer = written if written.status != 404 else answer  # a kind without the subresource
         return cluster_picture.decoded(answer.checked(f"apply the status of {kind} {key}"))
 
+    async def _send(self, method: str, path: str, document: Mapping[str, Any], content_type: str = JSON) -> Response:
+        """Send a document as kubectl does: the server refuses fields that it does not know."""
+        strict, body = {"fieldValidation": "Strict"}, encode(document)
+        return await self._client.transport.request(method, path, params=strict, body=body, content_type=content_type)
+
     def get(self, kind: str, key: str) -> Document | None:
-        """Return an object by its kind and "namespace/name" (or the name alone), or None.
+        """Return an object by its kind and key, or None.
 
         `kind` is a kind such as "Pod"; if several groups have it, "PodGroup.scheduling.x-k8s.io".
 
             cluster.get("Deployment", "default/web")["status"]["readyReplicas"]
         """
-        answer = self._ask(kind, lambda resource: self._client.get(resource, key))
+        answer = self._ask(kind, lambda found: self._client.get(found, _full(key, found)))
         return None if answer.status == 404 else cluster_picture.decoded(answer.checked(f"get {kind} {key}"))
+
+    def patch(self, kind: str, key: str, change: Mapping[str, Any]) -> Document:
+        """Change some fields of an object, and return it. It is a merge patch: a list replaces the list that was there.
+
+        cluster.patch("Deployment", "shop/web", {"spec": {"replicas": 5}})
+        """
+        answer = self._ask(kind, lambda found: self._send("PATCH", found.path(_full(key, found)), change, MERGE_PATCH))
+        return cluster_picture.decoded(answer.checked(f"patch {kind} {key}"))
 
     def delete(self, kind: str, key: str) -> None:
         """Delete an object, and what it owns. One that is gone already is fine.
 
         cluster.delete("Pod", "default/web")
         """
-        answer = self._ask(kind, lambda resource: self._client.delete(resource, key))
+        answer = self._ask(kind, lambda found: self._client.delete(found, _full(key, found)))
         if answer.status != 404:
             answer.checked(f"delete {kind} {key}")
 
-    def objects(self, kind: str, namespace: str = "") -> list[Document]:
-        """Return all objects of a kind, or those of one namespace.
+    def objects(self, kind: str, namespace: str = "", selector: str = "") -> list[Document]:
+        """Return all objects of a kind, or those of one namespace, or with these labels.
 
         assert [each["metadata"]["name"] for each in cluster.objects("Node")] == ["node-0", "node-1"]
         """
-        answer = self._ask(kind, lambda found: self._client.transport.request("GET", found.collection(namespace)))
+        params, resource = {"labelSelector": selector} if selector else {}, self._resource(kind)
+        answer = self._call(self._client.transport.request("GET", resource.collection(namespace), params=params))
         items: list[Document] = cluster_picture.decoded(answer.checked(f"list {kind}"))["items"]
         return items
 
-    def pods(self, namespace: str = "") -> list[Document]:
-        """Return all pods, or those of one namespace."""
-        return self.objects("Pod", namespace)
+    def pods(self, namespace: str = "", selector: str = "") -> list[Document]:
+        """Return all pods, or those of one namespace, or with these labels."""
+        return self.objects("Pod", namespace, selector)
 
     def node_of(self, key: str) -> str:
         """Return the node of a pod; "" while it has none.
@@ -262,24 +308,23 @@ class EmbeddedCluster:
             if name in ("", (each.get("regarding") or {}).get("name")) and reason in ("", each.get("reason"))
         ]
 
-    # -- waiting
+    # -- what there is
 
-    def wait_until(self, condition: Callable[[], T], within: float = 30.0) -> T:
-        """Wait until the condition is true, and return what it returned.
+    def explain(self, *names: str, namespace: str = "default") -> str:
+        """Return what `stowplan explain` says with the scheduler's configuration, about pods or all pending ones.
 
-        Otherwise the AssertionError shows the pods, the latest events and the end of the scheduler's log.
-
-            cluster.wait_until(lambda: len(cluster.pods()) == 3, within=60)
+        assert "lower the cpu request" in cluster.explain("large")
         """
-        deadline = time.monotonic() + within
-        while True:
-            self._changed.clear()
-            found = condition()
-            if found:
-                return found
-            if time.monotonic() > deadline:
-                raise AssertionError(f"not so after {within:g} s. {self.picture()}")
-            self._changed.wait(LOOK_AGAIN)
+        said = io.StringIO()
+        options = explain.ExplainOptions(
+            names=names,
+            namespace=namespace,
+            kubeconfig=str(self.kubeconfig),
+            config=self._config,
+            plugin_path=self._code,
+        )
+        explain.run(options, Console(file=said, width=WIDTH, highlight=False, markup=False, emoji=False))
+        return said.getvalue()
 
     def picture(self) -> str:
         """Return the cluster as a text for a failing test: its pods, events and log."""
@@ -302,6 +347,10 @@ class EmbeddedCluster:
 
     def _call(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(ANSWER_WITHIN)
+
+
+def _full(key: str, resource: ApiResource) -> str:
+    return f"default/{key}" if resource.namespaced and "/" not in key else key
 
 
 async def _until_synced(program: SchedulerService) -> None:

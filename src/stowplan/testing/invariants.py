@@ -75,8 +75,8 @@ def check_columns(world: World) -> None:
             rebuilt.put(reservation)
     for kind, room in state.held_rooms.items():
         rebuilt.held_rooms[kind].copy_moves(room)
-    questions, keys = state.match_counts.questions, ("zone",)
-    mine, fresh = (contents(each, questions, keys, PROBE) for each in (state, rebuilt))
+    questions, sums, keys = state.match_counts.questions, state.match_counts.sums, ("zone",)
+    mine, fresh = (contents(each, questions, keys, PROBE, sums) for each in (state, rebuilt))
     for differing in (mine, fresh):
         differing.pop("nominated", None)  # may be made before the API server has it, and dropped before it has that
         for uid in world.scheduler.assumed_pods:  # the pod itself may be of another version
