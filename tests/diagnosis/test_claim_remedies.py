@@ -81,6 +81,76 @@ def test_a_missing_class_is_created_with_a_provisioner_of_the_cluster(
     assert (remedy.text, remedy.ranked_as) == (text, ranked_as)
 
 
+def a_class(name: str, **more: Any) -> Object:
+    """A class that waits for a pod."""
+    found = {"provisioner": "x", "volumeBindingMode": "WaitForFirstConsumer"} | more
+    return an_object("StorageClass", metadata={"name": name, "annotations": found.pop("annotations", {})}, **found)
+
+
+def mounting(*claims: str) -> list[dict[str, Any]]:
+    return [{"name": each, "persistentVolumeClaim": {"claimName": each}} for each in claims]
+
+
+def elsewhere(name: str) -> Object:
+    """A class whose volumes are in a zone without nodes."""
+    topology = [{"matchLabelExpressions": [{"key": "zone", "values": ["z9"]}]}]
+    return a_class(name, allowedTopologies=topology)
+
+
+@pytest.mark.parametrize(
+    ("classes", "offered"),
+    [
+        pytest.param(
+            [a_class("by-hand", provisioner="kubernetes.io/no-provisioner"), elsewhere("far"), a_class("west")],
+            ["west"],
+            id="the only class that helps, the last by name",
+        ),
+        pytest.param(
+            [a_class("a"), a_class("b", annotations={"storageclass.kubernetes.io/is-default-class": "true"})],
+            ["b", "a"],
+            id="the default class first",
+        ),
+    ],
+)
+def test_a_missing_claim_is_created_with_a_class_that_helps(classes: list[Object], offered: list[str]) -> None:
+    diagnosis = found(a_pod(volumes=mounting("data")), a_state(nodes=["a"], others=classes))
+    wanted = [(f"create the claim default/data, of class {each}", "a") for each in offered]
+    assert texts(diagnosis, "create-claim") == wanted
+
+
+@pytest.mark.parametrize(
+    ("spec", "classes", "offered"),
+    [
+        pytest.param({}, [a_class("fast")], "give the claim default/data the storage class fast", id="no class"),
+        pytest.param(
+            {},
+            [a_class("now", volumeBindingMode="Immediate", provisioner="csi.example.com")],
+            "give the claim default/data the storage class standard; create the storage class standard, with the"
+            " provisioner csi.example.com",
+            id="no class, and none that waits",
+        ),
+        pytest.param({"storageClassName": ""}, [a_class("fast")], None, id="a class is not wanted: it cannot be set"),
+    ],
+)
+def test_a_claim_that_names_no_class_gets_one(spec: dict[str, Any], classes: list[Object], offered: str | None) -> None:
+    metadata = {"name": "data", "namespace": "default"}
+    claim = an_object("PersistentVolumeClaim", metadata=metadata, spec={"accessModes": ["ReadWriteOnce"], **spec})
+    diagnosis = found(a_pod(volumes=mounting("data")), a_state(nodes=["a"], others=[*classes, claim]))
+    named = [each.text for each in diagnosis.remedies if each.code.startswith("name-class")]
+    assert named == ([] if offered is None else [offered])
+
+
+def test_each_of_two_claims_gets_a_class_though_there_are_many() -> None:
+    classes = [a_class(f"c{each}") for each in range(6)]
+    claims = [
+        an_object("PersistentVolumeClaim", metadata={"name": each, "namespace": "default"}, spec={})
+        for each in ("one", "two")
+    ]
+    diagnosis = found(a_pod(volumes=mounting("one", "two")), a_state(nodes=["a"], others=[*classes, *claims]))
+    text = "give the claim default/one the storage class c0; give the claim default/two the storage class c0"
+    assert diagnosis.remedies[0].text == text
+
+
 # -- the cluster
 
 

@@ -39,7 +39,7 @@ ROWS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
         "the cluster changes, nothing is evicted",
         (
-            *("uncordon", "create-claim", "create-class", "create-volume", "remove-taint", "label-node"),
+            *("uncordon", "create-claim", "name-class", "create-class", "create-volume", "remove-taint", "label-node"),
             *("mend-policy", "raise-policy", "list-domain", "policy-selector", "prefer-policy"),
             *("more-executors", "release-reservation", "raise-quota", "create-priority-class", "add-nodes"),
         ),
@@ -108,6 +108,11 @@ def worst(*names: str) -> str:
 def code(edits: Sequence[Edit]) -> str:
     """Return the code of a remedy: the codes of its edits, each once, in the order of the table."""
     return _joined({edit.code for edit in edits})
+
+
+def of_codes(*codes: str) -> str:
+    """Return the code of a remedy that does all that these do."""
+    return _joined({each for joined in codes for each in joined.split("+")})
 
 
 def name(edits: Sequence[Edit]) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from stowplan.diagnosis.case import IMPOSSIBLE, Case, Offer
 from stowplan.diagnosis.edits import Edit, Edits
 from stowplan.diagnosis.remedies import claims, lower_request, terms
+from stowplan.diagnosis.remedy import PatchObject
 from stowplan.framework.plugin_calls import call_list
 from stowplan.objects import requests
 
@@ -64,10 +65,11 @@ def joined(left: Edits, right: Edits) -> Edits | None:
     return (*left, *right)
 
 
-def _paths(edit: Edit) -> set[str]:
+def _paths(edit: Edit) -> set[tuple[str, str, str]]:
     return {
-        operation.path
+        (change.kind, change.key, operation.path)
         for change in edit.changes
-        for operation in getattr(change, "operations", ())
+        if isinstance(change, PatchObject)
+        for operation in change.operations
         if not operation.path.endswith("/-")
     }

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from stowplan.objects.meta import Object
+from stowplan.objects.pods import Pod
 from stowplan.testing.builders import a_budget, a_node, a_pod
 from tests.apps.explain.test_explain import NODES
 from tests.apps.explain.test_output import explained, owned
@@ -50,6 +51,22 @@ def test_a_wait_that_is_certain_comes_before_the_remedies(tmp_path: Path, argume
     code, text = explained(tmp_path, *arguments, there=[a_node("a", cpu=4), leaving, a_pod("web", cpu="2")])
     wait = text.index("Wait until default/notebook has ended (terminating now).\n")
     assert code == 1 and wait < text.index("Remed") and "Or wait" not in text
+
+
+@pytest.mark.parametrize(
+    ("pod", "first"),
+    [
+        pytest.param(a_pod("web", terminating=True), "is being deleted, so that no scheduler takes it", id="leaving"),
+        pytest.param(a_pod("web", node="a"), "is on a", id="running"),
+        pytest.param(a_pod("web", node="a", phase="Succeeded"), "has ended on a", id="ended"),
+        pytest.param(a_pod("web", node="gone"), "is on gone, a node that does not exist", id="on a node that is gone"),
+        pytest.param(a_pod("web"), "", id="pending"),
+    ],
+)
+def test_a_pod_that_no_scheduler_looks_at_is_said_to_be_one(tmp_path: Path, pod: Pod, first: str) -> None:
+    _, text = explained(tmp_path, "web", there=[a_node("a", cpu=4), pod])
+    said = f"default/web {first}; this is how it would be scheduled now. " if first else ""
+    assert " ".join(text.split()).startswith(f"{said}default/web would be scheduled to a")
 
 
 def groups(number: int) -> list[Object]:

@@ -16,6 +16,7 @@ from stowplan.objects.workloads import PriorityClass
 from stowplan.testing.builders import a_node, a_pod
 from tests.apps.explain import schema
 from tests.apps.explain.test_explain import GANGS, NODES, dump
+from tests.diagnosis.test_remedies import an_object
 
 CONTAINERS = [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}]
 
@@ -142,6 +143,39 @@ def test_a_missing_priority_class_is_named_with_the_nearest_one(tmp_path: Path) 
     assert [each["code"] for each in item["remedies"]] == ["priority-class", "create-priority-class"]
     assert item["remedies"][0]["changes"][0]["patch"][0]["value"] == "high"
     assert item["remedies"][1]["commands"][0].startswith("kubectl create -f - <<'EOF'\napiVersion: scheduling")
+
+
+def test_a_missing_priority_class_is_created_beside_what_else_helps(tmp_path: Path) -> None:
+    code, found = asked(tmp_path, pod(priorityClassName="high"), cluster=[NODES[2]])
+    (item,) = found["items"]
+    best = item["remedies"][0]
+    assert code == 1 and best["code"] == "tolerate+create-priority-class"
+    assert {each["code"] for each in item["remedies"]} >= {"remove-taint+create-priority-class"}
+    assert best["commands"][0].startswith("kubectl create -f - <<'EOF'\napiVersion: scheduling")
+    assert len(best["commands"]) == 2 and best["node"] == NODES[2].name
+
+
+def test_a_claim_that_the_file_makes_is_patched_after_it(tmp_path: Path) -> None:
+    mode = {"provisioner": "x", "volumeBindingMode": "WaitForFirstConsumer"}
+    fast = an_object("StorageClass", metadata={"name": "fast"}, **mode)
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    template = {"metadata": {"name": "data"}, "spec": claim}
+    _, found = asked(
+        tmp_path, manifest("StatefulSet", serviceName="web", volumeClaimTemplates=[template]), cluster=[*NODES, fast]
+    )
+    best = found["items"][0]["remedies"][0]
+    assert best["code"] == "name-class"
+    patch = '[{"op":"add","path":"/spec/storageClassName","value":"fast"}]'
+    assert best["commands"] == [f"kubectl -n default patch pvc data-web-0 --type=json -p='{patch}'"]
+    file = tmp_path / "manifest.yaml"
+    assert best["also"] == [f"apply {file} before the claim default/data-web-0 is patched: it makes it"]
+
+
+def test_a_workload_whose_controller_cannot_create_its_pods_is_no_all_clear(tmp_path: Path) -> None:
+    template = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}
+    document = manifest("StatefulSet", serviceName="web", volumeClaimTemplates=[template])
+    told = " ".join(refused(tmp_path, yaml.safe_dump(document)).stderr.split())
+    assert "manifest.yaml: StatefulSet web" in told and "spec.resources[storage]: Required value" in told
 
 
 def test_commands_change_the_file(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from stowplan.apps.explain.quotas import QuotaRefusal, Quotas
 from stowplan.embedded.api.request_options import RequestOptions
 from stowplan.embedded.api.verbs import Api
 from stowplan.embedded.controllers.action_runner import ActionRunner
+from stowplan.embedded.controllers.actions import Action, CreateDocument
 from stowplan.embedded.controllers.controller_manager import ControllerManager
 from stowplan.embedded.controllers.registry import workload_controllers
 from stowplan.embedded.documents import Document
@@ -100,8 +101,15 @@ class Admission:
             if type(each) in _READ:
                 self._api.store.put(_READ[type(each)], each.key, _document(each))
         store = self._api.store
-        self._controllers = ControllerManager(store, workload_controllers(store), ActionRunner(self._api).perform)
+        self._actions, self._refusals = ActionRunner(self._api), list[str]()
+        self._controllers = ControllerManager(store, workload_controllers(store), self._perform)
         self._api.store.listeners.append(self._note)
+
+    def _perform(self, action: Action, now: float) -> ApiError | None:
+        error = self._actions.perform(action, now)
+        if error is not None and isinstance(action, CreateDocument):
+            self._refusals.append(error.message)
+        return error
 
     def _note(self, change: StoreChange) -> None:
         if change.before is None and change.now is not None:
@@ -130,7 +138,10 @@ class Admission:
         missing = self._take_missing_class(document)
         self._created.clear()
         stored = [self._create(resource, each, within, file) for each in _copies(document, kind, replicas)]
+        self._refusals.clear()
         self._controllers.settle(self._now)
+        if kind in WITH_PODS and self._refusals and not any(kinds.name_of(each) == "Pod" for each in self._created):
+            raise ConfigError(self._refusals[0], file=file, path=f"{kind} {metadata.get('name', '')}".strip())
         key = resource.key(within, stored[0]["metadata"]["name"] if stored else str(metadata.get("name", "")))
         refused: dict[str, QuotaRefusal] = {}
         objects = tuple(self._typed(file, refused if not missing else None))

@@ -57,6 +57,7 @@ class Answer:
     commands   those of each remedy
     alike      the further pods; the diagnosis holds for them, too
     tried_for  how many pods the remedies were tried for, one after the other; 0: for the first one alone
+    is_node_known   False if the node that the pod is bound to does not exist
     file       the manifest that the pod comes from
     """
 
@@ -68,6 +69,7 @@ class Answer:
     commands: tuple[tuple[str, ...], ...] = ()
     alike: tuple[FurtherPod, ...] = ()
     bound_to: str = ""
+    is_node_known: bool = True
     file: str = ""
     now: float = 0.0
     tried_for: int = 0

@@ -19,6 +19,7 @@ from stowplan.apps.explain.sentences import (
     margin,
     only_after_evictions,
     sentence,
+    situation,
     waiting_lines,
     where,
 )
@@ -37,9 +38,10 @@ CERTAIN = "terminating-pods"  # a wait that is sure to end
 
 def show(console: Console, answer: Answer, *, all_remedies: bool = False, above: int = 0) -> None:
     """Print the whole answer about one pod, or about several that are alike. `above`: lines that are printed before."""
-    if answer.bound_to:
-        console.print(f"{answer.pod.key} is on {answer.bound_to}; this is how it would be scheduled now.")
-    whole = _show_causes(console, answer, above + bool(answer.bound_to))
+    first = situation(answer)
+    if first:
+        _print(console, first)
+    whole = _show_causes(console, answer, above + len(wrapped(first, console.width)))
     if answer.node is None:
         _show_remedies(console, answer, all_remedies=all_remedies)
         _show_prospects(console, answer)

@@ -16,13 +16,14 @@ from stowplan.apps.explain.snapshot import Snapshot
 from stowplan.apps.explain.sources import ObjectSource
 from stowplan.apps.explain.targets import WorkloadOwners
 from stowplan.diagnosis.diagnosis import Diagnosis
-from stowplan.diagnosis.remedy import ObjectChange, Remedy
+from stowplan.diagnosis.remedy import ObjectChange, PatchObject, Remedy
 from stowplan.diagnosis.search import POOL_LABEL
 from stowplan.engine.explain import Explanation
 from stowplan.framework.profile import Profile
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 
+CLAIM = "PersistentVolumeClaim"
 MOST_DIAGNOSED = 50  # kinds of pods for which remedies are searched in one run
 MOST_ASKED = 10  # kinds of pods about which events are read one by one
 
@@ -51,6 +52,7 @@ class PodExplainer:
         self._counts: dict[Owner, PodCount] | None = None
         self.manifests: dict[tuple[str, str], Manifest] = {}  # by kind and key: what does not exist yet
         self.rehearsed: set[str] = set()  # the keys of pods that are on nodes only in this run
+        self.claims_to_come: dict[str, str] = {}  # claims that do not exist before a file is applied, by key
         self.queue_of: Callable[[Pod], Mapping[str, Any] | None] = lambda _: None
 
     def kind(self, pod: Pod) -> Hashable:
@@ -110,18 +112,30 @@ class PodExplainer:
             self._waiting(pod),
             self.owners.of(pod),
             bound_to=pod.node_name,
+            is_node_known=not pod.node_name or not self.snapshot.state.table.live_count or self._knows(pod.node_name),
             now=self.source.now(),
         )
         return self.with_commands(found)
 
+    def _knows(self, node: str) -> bool:
+        return ("Node", node) in self.snapshot.objects
+
     def with_commands(self, answer: Answer) -> Answer:
         """Return the answer with the commands of its remedies, and what is to be said of them."""
         commands = tuple(self.commands(each.changes) for each in answer.diagnosis.remedies)
-        remedies = tuple(self._commands.noted(each) for each in answer.diagnosis.remedies)
+        remedies = tuple(self._noted(each) for each in answer.diagnosis.remedies)
         origin = self._origin(answer.pod.key)
         file = "" if origin is None or origin.manifest is None else origin.manifest.file
         diagnosis = replace(answer.diagnosis, remedies=remedies)
         return replace(answer, diagnosis=diagnosis, commands=commands, file=file)
+
+    def _noted(self, remedy: Remedy) -> Remedy:
+        """Return the remedy with what is to be said of its commands."""
+        found = self._commands.noted(remedy)
+        claims = (each.key for each in remedy.changes if isinstance(each, PatchObject) and each.kind == CLAIM)
+        first = {key: self.claims_to_come[key] for key in claims if key in self.claims_to_come}
+        notes = (f"apply {file} before the claim {key} is patched: it makes it" for key, file in first.items())
+        return replace(found, also=(*found.also, *notes))
 
     def commands(self, changes: Sequence[ObjectChange]) -> tuple[str, ...]:
         return self._commands.of(changes)

@@ -51,6 +51,18 @@ def sentence(answer: Answer) -> str:
     return f"{who} {has} no node{since}: {none} take {them}."
 
 
+def situation(answer: Answer) -> str:
+    """Return what is said first of a pod that no scheduler looks at: it has a node, or is being deleted."""
+    pod, node = answer.pod, answer.bound_to
+    if not node:
+        told = f"{pod.key} is being deleted, so that no scheduler takes it" if pod.terminating else ""
+    elif pod.finished:
+        told = f"{pod.key} has ended on {node}"
+    else:
+        told = f"{pod.key} is on {node}" + ("" if answer.is_node_known else ", a node that does not exist")
+    return f"{told}; this is how it would be scheduled now." if told else ""
+
+
 def only_after_evictions(answer: Answer) -> bool:
     """True for pods that have no node as things are, and get one by preemption."""
     refused = answer.explanation.because and answer.explanation.group is None

@@ -22,16 +22,21 @@ from stowplan.apps.explain.in_order import InOrder
 from stowplan.apps.explain.kubectl_commands import Manifest
 from stowplan.apps.explain.pod_explainer import PodExplainer
 from stowplan.apps.explain.quotas import QuotaRefusal, Quotas
+from stowplan.diagnosis import ranking
 from stowplan.diagnosis.diagnosis import NamedCause
 from stowplan.diagnosis.remedy import CreateObject, Operation, PatchObject, Remedy
+from stowplan.diagnosis.search import MOST_CHANGES
 from stowplan.embedded.manifests import documents, documents_in
 from stowplan.framework.causes import Cause
 from stowplan.objects.errors import ConfigError
 from stowplan.objects.pod_groups import PodGroup, SigsPodGroup
 from stowplan.objects.pods import Pod
+from stowplan.objects.storage import PersistentVolumeClaim
 from stowplan.objects.workloads import PriorityClass, ReplicaSet
 
 STDIN = "-"
+CREATE_CLASS = "create-priority-class"
+OF_PRIORITY = {"raise-priority", "allow-preemption"}  # nothing can be said of these before the class has its value
 ASKED = (*WITH_PODS, "PodGroup", "SigsPodGroup", "Placement")
 
 
@@ -86,6 +91,8 @@ def explain(explainer: PodExplainer, submitted: Sequence[Submission]) -> list[An
         for found in each.objects:
             if isinstance(found, ReplicaSet):
                 explainer.owners.add(found)
+            if isinstance(found, PersistentVolumeClaim):
+                explainer.claims_to_come[found.key] = each.file if each.file != STDIN else "the manifest"
             if not isinstance(found, Pod):
                 explainer.snapshot.put(found)
     order, groups = InOrder(explainer), dict[str, list[Pod]]()
@@ -152,8 +159,22 @@ def _remedies_for_class(explainer: PodExplainer, answer: Answer, name: str) -> I
         if decision.node is not None:
             patch = PatchObject("Pod", pod.key, (Operation("add", "/spec/priorityClassName", near),))
             yield Remedy("priority-class", f"use the PriorityClass {near}", (patch,), decision.node)
+    document = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}}
+    text, created = f"create the PriorityClass {name}, with the value 0", CreateObject({**document, "value": 0})
     if answer.explanation.decision.node is not None:
-        document = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}}
-        text = f"create the PriorityClass {name}, with the value 0"
-        created = CreateObject({**document, "value": 0})
-        yield Remedy("create-priority-class", text, (created,), answer.explanation.decision.node)
+        yield Remedy(CREATE_CLASS, text, (created,), answer.explanation.decision.node)
+    else:
+        found = (each for each in answer.diagnosis.remedies if not OF_PRIORITY & set(each.code.split("+")))
+        beside = (_beside(created, text, each) for each in found if len(each.code.split("+")) < MOST_CHANGES)
+        yield from sorted(beside, key=ranking.order)
+
+
+def _beside(created: CreateObject, text: str, remedy: Remedy) -> Remedy:
+    """Return a remedy of the pod that the API server refuses, together with the class without which it does so."""
+    return replace(
+        remedy,
+        code=ranking.of_codes(CREATE_CLASS, remedy.code),
+        text=f"{text}; {remedy.text}",
+        changes=(created, *remedy.changes),
+        ranked_as=ranking.of_codes(CREATE_CLASS, remedy.ranked_as or remedy.code),
+    )

@@ -1,10 +1,11 @@
-"""Claims: another claim that exists, a claim that is missing created, or its class."""
+"""Claims: another claim that exists, a claim that is missing created, or its class named or created."""
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterator
+from dataclasses import replace
 from difflib import SequenceMatcher
-from itertools import islice
+from itertools import islice, zip_longest
 
 from stowplan.columns.state import ClusterState
 from stowplan.diagnosis import ranking
@@ -17,30 +18,44 @@ from stowplan.objects.shape import claim_of
 from stowplan.objects.storage import PersistentVolumeClaim, StorageClass
 
 USE_CLAIM, CREATE_CLAIM, CREATE_CLASS, CREATE_VOLUME = "use-claim", "create-claim", "create-class", "create-volume"
+NAME_CLASS = "name-class"
 MOST_CLAIMS = 3  # that are tried instead of one that cannot be used
+MOST_CLASSES = 6  # that are tried for a claim
 _DEFAULT = "storageclass.kubernetes.io/is-default-class"
+_NO_PROVISIONER = "kubernetes.io/no-provisioner"
 _TO_FILL_IN = "example.com/fill-in-the-provisioner"  # where no class tells which provisioner the cluster has
 
 
 def alternatives(pod: Pod, state: ClusterState, awaited: Container[str] = ()) -> Iterator[Edits]:
     """Yield what could be done about claims that no node can use: for each volume that is in trouble, alone.
 
+    The best of each volume comes first, so that a caller who takes only a few has something for every volume.
+
     awaited   the claims of other pods that wait, by key
     """
-    claims = state.store.every(PersistentVolumeClaim)
-    for at, volume in enumerate(pod.spec.volumes):
-        key = claim_of(pod, volume)
-        if not key:
-            continue
-        claim = claims.get(key)
-        if volume.persistent_volume_claim is not None and (claim is None or not _is_of_template(pod, key)):
-            yield from _others(pod, at, key, state, awaited, is_missing=claim is None)
-        if claim is None:
-            yield from _created(pod, volume, key, state)
-        elif claim.storage_class and state.store.get(StorageClass, claim.storage_class) is None:
-            yield (_class(claim.storage_class, state),)
-        elif not claim.bound and not claim.spec.volume_name:
-            yield (_volume(claim),)
+    by_volume = (_for_volume(pod, at, volume, state, awaited) for at, volume in enumerate(pod.spec.volumes))
+    for choices in zip_longest(*by_volume):
+        yield from (edits for edits in choices if edits is not None)
+
+
+def _for_volume(pod: Pod, at: int, volume: Volume, state: ClusterState, awaited: Container[str]) -> Iterator[Edits]:
+    key = claim_of(pod, volume)
+    if not key:
+        return
+    claim = state.store.every(PersistentVolumeClaim).get(key)
+    others: Iterator[Edits] = iter(())
+    if volume.persistent_volume_claim is not None and (claim is None or not _is_of_template(pod, key)):
+        others = _others(pod, at, key, state, awaited, is_missing=claim is None)
+    if claim is None:
+        yield from islice(others, 1)
+        yield from _created(pod, volume, key, state)
+    elif claim.storage_class and state.store.get(StorageClass, claim.storage_class) is None:
+        yield (_class(claim.storage_class, state),)
+    elif not claim.bound and not claim.spec.volume_name:
+        if not claim.storage_class and claim.spec.storage_class_name is None:
+            yield from _classes_for(claim, state)
+        yield (_volume(claim),)
+    yield from others
 
 
 def _is_of_template(pod: Pod, key: str) -> bool:
@@ -68,7 +83,7 @@ def _others(
     found = [
         each.name
         for each in state.store.every(PersistentVolumeClaim).values()
-        if each.namespace == pod.namespace and each.name != name and not each.terminating
+        if each.namespace == pod.namespace and each.key not in pod.shape.claims and not each.terminating
     ]
     if not is_missing:
         keys = {other: f"{pod.namespace}/{other}" for other in found}
@@ -88,12 +103,36 @@ def _others(
 
 def _created(pod: Pod, volume: Volume, key: str, state: ClusterState) -> Iterator[Edits]:
     """Yield the missing claim, of a class that waits for a pod; and the class, if there is none."""
-    classes = [each for each in state.store.every(StorageClass).values() if each.waits]
-    classes.sort(key=lambda each: (each.annotations.get(_DEFAULT) != "true", each.name))
-    for each in classes[:2]:
-        yield (_claim(pod, volume, key, each.name),)
+    classes = _waiting_classes(state)
+    for place, name in enumerate(classes):
+        yield (replace(_claim(pod, volume, key, name), size=place / MOST_CLASSES),)
     if not classes:
         yield (_claim(pod, volume, key, "standard"), _class("standard", state))
+
+
+def _classes_for(claim: PersistentVolumeClaim, state: ClusterState) -> Iterator[Edits]:
+    """Yield a class for a claim that names none; this one field of a claim may be set later."""
+    classes = _waiting_classes(state)
+    for place, name in enumerate(classes):
+        yield (_named_class(claim, name, place / MOST_CLASSES),)
+    if not classes:
+        yield (_named_class(claim, "standard"), _class("standard", state))
+
+
+def _named_class(claim: PersistentVolumeClaim, name: str, size: float = 0.0) -> Edit:
+    patch = PatchObject("PersistentVolumeClaim", claim.key, (Operation("add", "/spec/storageClassName", name),))
+    return Edit(NAME_CLASS, f"give the claim {claim.key} the storage class {name}", (patch,), size=size)
+
+
+def _waiting_classes(state: ClusterState) -> list[str]:
+    """Return classes whose claims wait for a pod: the default first, then those that make volumes, anywhere."""
+
+    def order(each: StorageClass) -> tuple[bool, bool, bool, str]:
+        by_hand = each.provisioner == _NO_PROVISIONER
+        return each.annotations.get(_DEFAULT) != "true", by_hand, bool(each.allowed_topologies), each.name
+
+    waiting = (each for each in state.store.every(StorageClass).values() if each.waits)
+    return [each.name for each in sorted(waiting, key=order)[:MOST_CLASSES]]
 
 
 def _claim(pod: Pod, volume: Volume, key: str, storage_class: str) -> Edit:
