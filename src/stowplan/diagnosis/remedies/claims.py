@@ -75,20 +75,21 @@ def _is_used(key: str, state: ClusterState) -> bool:
 def _others(
     pod: Pod, at: int, key: str, state: ClusterState, awaited: Container[str], *, is_missing: bool
 ) -> Iterator[Edits]:
-    """Yield claims of the namespace instead, the nearest spelling first. A claim that exists has data of its own.
+    """Yield claims of the namespace instead, the nearest spelling first, and last those that the pod has already.
 
-    Instead of a claim that exists nobody gets the data of another pod. One that is missing is taken for a typo.
+    A claim that exists has data of its own: instead of it nobody gets the data of another pod. One that is missing is taken for a typo.
     """
     name = key.rpartition("/")[2]
     found = [
         each.name
         for each in state.store.every(PersistentVolumeClaim).values()
-        if each.namespace == pod.namespace and each.key not in pod.shape.claims and not each.terminating
+        if each.namespace == pod.namespace and each.key != key and not each.terminating
     ]
     if not is_missing:
         keys = {other: f"{pod.namespace}/{other}" for other in found}
         found = [each for each in found if keys[each] not in awaited and not _is_used(keys[each], state)]
-    found.sort(key=lambda other: (-SequenceMatcher(None, name, other).ratio(), other))
+    mounted = {claim.rpartition("/")[2] for claim in pod.shape.claims}
+    found.sort(key=lambda other: (other in mounted, -SequenceMatcher(None, name, other).ratio(), other))
     path = pointer("spec", "volumes", at, "persistentVolumeClaim", "claimName")
     for other in islice(found, MOST_CLAIMS):
         far = 1.0 - SequenceMatcher(None, name, other).ratio()
