@@ -106,6 +106,29 @@ status:
 
 
 @pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param(f"containers: [{container(cpu='0.0001', memory='1.5Ki', gpu='2')}]", id="a single container"),
+        pytest.param(
+            f"containers: [{container('a', cpu='1', memory='1')}, {container('b', cpu='1', memory='1')}]",
+            id="several containers",
+        ),
+        pytest.param(
+            f"containers: [{container(cpu='1', memory='1Mi')}]\n"
+            f"initContainers: [{container('i', cpu='3', memory='1')}]",
+            id="an init container",
+        ),
+        pytest.param(
+            f"containers: [{container(cpu='1', memory='1Mi')}]\noverhead: {{cpu: 250m}}", id="overhead of the pod"
+        ),
+    ],
+)
+def test_plain_requests_are_the_same_for_all_purposes(spec: str) -> None:
+    plain = pod(f"spec:\n{_indented(spec)}")
+    assert requests.of_plain(plain) == requests.balanced(plain) == requests.scored(plain) != {}
+
+
+@pytest.mark.parametrize(
     ("seen", "allocated", "reason", "incoming", "running"),
     [
         pytest.param("1", "1", "", 2000, 2000, id="growing: what it asks for is taken already"),

@@ -75,6 +75,8 @@ def of_plain(pod: Pod) -> Amounts | None:
     for container in (*spec.containers, *spec.init_containers):
         if not PRESUMED.keys() <= container.resources.requests.keys():
             return None
+    if len(spec.containers) == 1 and not spec.init_containers and not spec.overhead:
+        return {name: whole(nanos(text), name) for name, text in spec.containers[0].resources.requests.items()}
     return {name: whole(amount, name) for name, amount in total(pod).items()}
 
 

@@ -96,11 +96,14 @@ def _of_two(nodes: Nodes, counted: Sequence[str], wanted: Mapping[str, int]) -> 
 
 
 def _halves(used: Floats, room: Floats, others_used: Floats, others_room: Floats) -> Floats:
-    """Return half the difference of two resources' fractions. The arrays of what is used are not needed any more."""
+    """Return half the difference of two resources' fractions. The arrays of what is used are not needed any more.
+
+    What is used is cut to the room before the division: with the number 1 after it, NumPy takes three times as long.
+    """
+    np.minimum(used, room, out=used)
+    np.minimum(others_used, others_room, out=others_used)
     used /= room
     others_used /= others_room
-    np.minimum(used, 1.0, out=used)
-    np.minimum(others_used, 1.0, out=others_used)
     used -= others_used
     used *= 0.5
     return np.abs(used, out=used)
@@ -127,7 +130,7 @@ class TwoResources:
         taken = [nodes.requested[first], nodes.requested[second]]
         used = [column.astype(np.float64) for column in taken]
         before = (1 - _halves(used[0].copy(), room[0], used[1].copy(), room[1])) * MAX_SCORE
-        too_large = _too_large(taken[0]) | _too_large(taken[1])
+        too_large = _too_large(taken[0]) | _too_large(taken[1]) | (room[0] < 0) | (room[1] < 0)
         offset = NO_CHANGE - np.where(too_large, 0, before).astype(np.uint8)
         return [*used, *room, offset, too_large]
 
@@ -139,7 +142,7 @@ class TwoResources:
             room = (math.inf, math.inf)
         used = (float(taken[0]), float(taken[1]))
         shares = [min(part / whole, 1.0) for part, whole in zip(used, room, strict=True)]
-        too_large = any(not 0 <= each < EXACT_AS_FLOAT for each in taken)
+        too_large = any(not 0 <= each < EXACT_AS_FLOAT for each in taken) or min(room) < 0
         before = 0 if too_large else int((1 - _deviation_of_one(shares)) * MAX_SCORE)
         return (*used, *room, NO_CHANGE - before, too_large)
 

@@ -139,12 +139,13 @@ class NodeResourcesFit:
         *columns, unusual = Amounts(first, second).on(nodes)
         if unusual.any():
             return None
+        nothing = np.zeros(len(nodes))  # with the number 0 NumPy takes three times as long
         for resource, capacity, free in ((first, *columns[:2]), (second, *columns[2:])):
             wanted = scored.get(resource, 0)
             if wanted >= LARGE:
                 return None
             part = free - MAX_SCORE * wanted
-            np.maximum(part, 0.0, out=part)
+            np.maximum(part, nothing, out=part)
             if self._kind == "MostAllocated":
                 np.subtract(MAX_SCORE * capacity, part, out=part)
             part /= capacity  # exact when truncated, see `percent`
