@@ -8,14 +8,15 @@ import pytest
 
 from stowplan.embedded.http import protobuf
 from stowplan.embedded.numbers import natural
-from tests.embedded.client import DEPLOYMENTS, POD, PODS, Client
+from tests.embedded.client import DEPLOYMENTS, PODS, Client
 from tests.embedded.virtual_cluster import VirtualCluster
 
 LONG = "9" * 5000  # more digits than Python reads
 ODD = ("²", "--5", "1_0", " 1", "", LONG)
 BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
-TEMPLATE: dict[str, Any] = {"metadata": {"labels": {"a": "b"}}, "spec": POD["spec"]}
+SPEC: dict[str, Any] = {"containers": [{"name": "c", "image": "x"}]}
+TEMPLATE: dict[str, Any] = {"metadata": {"labels": {"a": "b"}}, "spec": SPEC}
 SELECTOR = {"matchLabels": {"a": "b"}}
 
 
@@ -38,7 +39,7 @@ def test_the_exit_code_of_a_pod(annotations: dict[str, str], code: int) -> None:
     cluster = VirtualCluster()
     cluster.nodes(1)
     metadata = {"name": "a", "annotations": {"stowplan.io/run-seconds": "0", **annotations}}
-    cluster.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": POD["spec"]})
+    cluster.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": SPEC})
     cluster.settle()
     (container,) = cluster.get("pods", "default/a")["status"]["containerStatuses"]
     assert container["state"]["terminated"]["exitCode"] == code
@@ -63,7 +64,7 @@ def test_an_index_that_is_no_number_counts_for_none(text: str) -> None:
     cluster = VirtualCluster(job_seconds=100.0)
     cluster.nodes(1)
     spec = {"completions": 1, "completionMode": "Indexed",
-            "template": {"spec": {**POD["spec"], "restartPolicy": "Never"}}}  # fmt: skip
+            "template": {"spec": {**SPEC, "restartPolicy": "Never"}}}  # fmt: skip
     cluster.create({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "once"}, "spec": spec})
     cluster.settle()
     (pod,) = cluster.all("pods")
