@@ -5,7 +5,7 @@ A step whose output depends on a controller comes after one that waits for it.
 
 from __future__ import annotations
 
-from tests.embedded.kubectl_features import Step
+from tests.embedded.kubectl_features import Step, told_of
 
 QUOTA = """
 apiVersion: v1
@@ -143,7 +143,7 @@ LIMITS = (
     Step("a pod that says nothing", "apply -f -", _pod("lone")),
     Step("wait for it", "wait pod/lone --for=condition=Ready --timeout=180s"),
     Step("it has what is usual", "get pod lone -o yaml"),
-    Step("describe it", "describe pod lone"),
+    Step("describe it", "describe pod lone --show-events=false"),
     Step("a container that is too small", "apply -f -", _pod("huge", "{requests: {cpu: 10m}}"), fails=True),
     Step("one that is too large", "apply -f -", _pod("huge", "{limits: {cpu: 3, memory: 2Gi}}"), fails=True),
     Step("a limit far above the request", "apply -f -", _pod("huge", "{requests: {cpu: 100m}, limits: {cpu: 900m}}"),
@@ -215,8 +215,6 @@ spec:
 NIGHTLY = _cron("nightly", "schedule: 30 2 * * mon-fri\n  timeZone: Europe/Paris")
 # It is suspended as soon as it has run: a minute before its next time comes.
 OFTEN = _cron("often", 'schedule: "* * * * *"\n  concurrencyPolicy: Forbid\n  startingDeadlineSeconds: 200')
-# Events are sent apart from the status, and may come after it.
-COMPLETED = "--field-selector reason=SawCompletedJob,involvedObject.name=often"
 
 CRON = (
     Step("a cron job", "apply -f -", NIGHTLY),
@@ -233,14 +231,14 @@ CRON = (
     Step("a job of it, now", "create job once --from=cronjob/nightly"),
     Step("wait for it", "wait job/once --for=condition=Complete --timeout=180s"),
     Step("the job as yaml", "get job once -o yaml"),
-    Step("describe the job", "describe job once"),
     Step("the cron job has seen it", "wait cronjob/nightly --for=jsonpath={.status.lastSuccessfulTime} --timeout=180s"),
+    Step("describe the job", "describe job once"),
     Step("describe the cron job", "describe cronjob nightly --show-events=false"),
     Step("one that runs soon", "apply -f -", OFTEN),
     Step("it runs", "wait cronjob/often --for=jsonpath={.status.lastScheduleTime} --timeout=180s"),
     Step("once is enough", 'patch cronjob often -p {"spec":{"suspend":true}}'),
     Step("it ends well", "wait cronjob/often --for=jsonpath={.status.lastSuccessfulTime} --timeout=180s"),
-    Step("its last event is there", f"wait events --for=create {COMPLETED} --timeout=180s", races=True),
+    told_of("SawCompletedJob", "often"),
     Step("its job", "get jobs -l made-by=often"),
     Step("its job as yaml", "get jobs -l made-by=often -o yaml"),
     Step("the pod of its job", "get pods -l batch.kubernetes.io/job-name!=once"),

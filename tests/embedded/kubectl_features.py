@@ -16,6 +16,12 @@ class Step:
     races: bool = False  # the output depends on timing; only the exit code is compared
 
 
+def told_of(reason: str, name: str) -> Step:
+    """Wait for an event before a step that shows it: events are sent apart from the status, and may come after it."""
+    which = f"--field-selector reason={reason},involvedObject.name={name}"
+    return Step("its event is there", f"wait events --for=create {which} --timeout=180s", races=True)
+
+
 STORED = """
 apiVersion: storage.k8s.io/v1
 kind: StorageClass
@@ -54,6 +60,8 @@ spec:
 UNMOUNTED = STATEFUL_SET.replace("name: data, mountPath", "name: other, mountPath")
 RETAINED = """{"spec":{"persistentVolumeClaimRetentionPolicy":{"whenScaled":"Delete","whenDeleted":"Delete"}}}"""
 
+OWNED = "--for=jsonpath={.metadata.ownerReferences[0].kind}=StatefulSet"
+
 STATEFUL = (
     Step("a class and volumes", "apply -f -", STORED),
     Step("a mount without a volume", "apply -f -", UNMOUNTED, fails=True),
@@ -79,8 +87,10 @@ STATEFUL = (
     Step("the last pod goes", "wait pod/st-1 --for=delete --timeout=180s", races=True),
     Step("the claims stay", "get pvc"),
     Step("delete the claim", "delete pvc data-st-1"),
+    Step("the volume loses it", "wait pv/volume-1 --for=jsonpath={.status.phase}=Released --timeout=180s"),
     Step("the volume is released", "get pv volume-1"),
     Step("claims go with the set", f"patch statefulset st -p {RETAINED}"),
+    Step("they belong to it", f"wait pvc/data-st-0 {OWNED} --timeout=180s"),
     Step("delete the set", "delete statefulset st"),
     Step("its pods go", "wait pod -l app=st --for=delete --timeout=180s", races=True),
     Step("its claims go, too", "wait pvc/data-st-0 --for=delete --timeout=180s", races=True),

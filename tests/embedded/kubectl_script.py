@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from tests.embedded.kubectl_controllers import CONTROLLERS
 from tests.embedded.kubectl_explain import EXPLAIN
-from tests.embedded.kubectl_features import DAEMON, SERVER_SIDE, STATEFUL, Step
+from tests.embedded.kubectl_features import DAEMON, SERVER_SIDE, STATEFUL, Step, told_of
 from tests.embedded.kubectl_manifests import (
     BROKEN,
     CHANGED,
@@ -28,11 +28,14 @@ from tests.embedded.kubectl_manifests import (
 )
 from tests.embedded.kubectl_rbac import RBAC
 
+NO_OLD_PODS = "--for=jsonpath={.status.terminatingReplicas}=0"
+
 SCRIPT = (
     Step("apply", "apply -f -", WEB),
     Step("the rollout is waited for", "rollout status deployment/web --timeout=180s", last=True),
     Step("apply again, unchanged", "apply -f -", WEB),
     Step("an unknown field", "apply -f -", BROKEN, fails=True),
+    Step("the budget counts them", "wait pdb/web --for=jsonpath={.status.currentHealthy}=3 --timeout=180s"),
     Step("get as a table", "get deployments,replicasets,pods,services,pdb"),
     Step("get wide", "get deployments,replicasets,pods,services,pdb -o wide", sorts=True),
     Step("get as yaml", "get deployment web -o yaml"),
@@ -57,12 +60,14 @@ SCRIPT = (
     Step("that is waited for, too", "rollout status deployment/web --timeout=180s", last=True),
     Step("scale", "scale deployment/web --replicas=5"),
     Step("wait for it", "wait deployment/web --for=jsonpath={.status.readyReplicas}=5 --timeout=180s"),
+    Step("those of before are gone", f"wait deployment/web {NO_OLD_PODS} --timeout=180s"),
     Step("watch", "get pods -A -l app=web -w --output-watch-events --request-timeout=6s", sorts=True),
     Step("scale if", "scale deployment/web --current-replicas=2 --replicas=1", fails=True),
     Step("apply a list", "apply -f -", LIST),
     Step("delete a list", "delete -f -", LIST),
     Step("a lone pod", "apply -f -", LONE),
     Step("wait until it is ready", "wait pod/lone --for=condition=Ready --timeout=180s"),
+    told_of("Scheduled", "lone"),
     Step("describe it", "describe pod lone"),
     Step("get it as yaml", "get pod lone -o yaml"),
     Step("label", "label pod lone tier=front"),
@@ -75,12 +80,14 @@ SCRIPT = (
     Step("a patch that is forbidden", 'patch pod lone -p {"spec":{"schedulerName":"other"}}', fails=True),
     Step("a pod that fits nowhere", "apply -f -", IMPOSSIBLE),
     Step("wait for the reason", "wait pod/huge --for=condition=PodScheduled=False --timeout=180s"),
+    told_of("FailedScheduling", "huge"),
     Step("describe it", "describe pod huge"),
     Step("get it", "get pod huge -o wide"),
     Step("its events", "events --for pod/huge"),
     Step("events by kubectl get", "get events --field-selector involvedObject.name=huge"),
     Step("a job", "apply -f -", JOB),
     Step("wait for it", "wait job/once --for=condition=Complete --timeout=180s"),
+    told_of("Completed", "once"),
     Step("get it", "get jobs -o wide"),
     Step("describe it", "describe job once"),
     Step("a stateful set", "apply -f -", SET),
@@ -122,6 +129,7 @@ SCRIPT = (
     Step("nothing is left of it", "wait pods -l app=web --for=delete --timeout=180s", races=True),
     Step("delete by kind", "delete deployment,job,statefulset --all"),
     Step("pods go with their owners", "wait pods --all --for=delete --timeout=180s", races=True),
+    Step("so do replica sets", "wait replicasets --all --for=delete --timeout=180s", races=True),
     Step("nothing is left", "get deployments,replicasets,pods,jobs,statefulsets"),
     *STATEFUL,
     *DAEMON,

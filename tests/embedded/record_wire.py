@@ -27,7 +27,7 @@ PLACES = {
     "autoscaling.v2": "api/autoscaling/v2",
     "meta.v1": "apimachinery/pkg/apis/meta/v1",
 }  # fmt: skip
-IMPORTED = {"v1": "core.v1", "metav1": "meta.v1", "corev1": "core.v1"}
+IMPORTED = {"v1": "core.v1", "apiv1": "core.v1", "metav1": "meta.v1", "corev1": "core.v1"}
 PLAIN = {
     "string": "string", "bool": "boolean", "int32": "int32", "int64": "int64", "int": "int64", "float64": "number",
     "[]byte": "bytes", "resource.Quantity": "quantity", "intstr.IntOrString": "int|string", "metav1.Time": "time",

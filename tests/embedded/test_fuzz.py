@@ -73,6 +73,18 @@ KINDS = [yaml.safe_load(text) for text in (*script.WEB.split("---"), script.LONE
                       {"kind": "User", "name": "u"}]}
         for kind in ("RoleBinding", "ClusterRoleBinding")
     ),
+    {"apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": {"name": "cr"}, "data": {}, "revision": 3},
+    *(
+        {"apiVersion": "authorization.k8s.io/v1", "kind": kind, "metadata": {"name": "r"},
+         "spec": {"user": "u", field: {"verb": "get", "path": "/x", "resource": "pods", "namespace": "default"}}}
+        for kind in ("SubjectAccessReview", "LocalSubjectAccessReview", "SelfSubjectAccessReview")
+        for field in ("resourceAttributes", "nonResourceAttributes")
+    ),
+    {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview", "metadata": {"name": "r"},
+     "spec": {"namespace": "default"}},
+    {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "metadata": {"name": "t"},
+     "spec": {"token": "x", "audiences": ["a"]}},
+    {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview", "metadata": {"name": "s"}},
 ]  # fmt: skip
 PLURALS = {
     "NetworkPolicy": "networkpolicies", "StorageClass": "storageclasses", "PriorityClass": "priorityclasses",
@@ -81,7 +93,8 @@ PLURALS = {
 }  # fmt: skip
 CLUSTER_WIDE = (
     "Node", "Namespace", "PersistentVolume", "StorageClass", "PriorityClass", "CustomResourceDefinition", "ClusterRole",
-    "ClusterRoleBinding", "IngressClass",
+    "ClusterRoleBinding", "IngressClass", "SubjectAccessReview", "SelfSubjectAccessReview", "SelfSubjectRulesReview",
+    "TokenReview", "SelfSubjectReview",
 )  # fmt: skip
 JUNK: list[Any] = [
     None, 0, -1, 1 << 40, 1.5, True, "", "x", "ä\n", "A" * 300, "5%", "-1", [], {}, [None], [[]], {"a": None},

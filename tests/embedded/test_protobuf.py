@@ -19,6 +19,10 @@ BUDGET = (
     "azhzAAogCglwb2xpY3kvdjESE1BvZERpc3J1cHRpb25CdWRnZXQSNgoRCgFwEgAaACIAKgAyADgAQgASFQoJCAEQABoDNTAlEggKBgoBYRIBYhoK"
     "CAAYACAAKAAwABoAIgA="
 )
+PRIORITY = (
+    "azhzAAolChRzY2hlZHVsaW5nLms4cy5pby92MRINUHJpb3JpdHlDbGFzcxIwChIKAnBjEgAaACIAKgAyADgAQgAQBRgAIgAqFFByZWVtcHRMb3dlclBy"
+    "aW9yaXR5GgAiAA=="
+)
 QUOTA = "azhzAAoTCgJ2MRINUmVzb3VyY2VRdW90YRIXChEKAXESABoAIgAqADIAOABCABIAGgAaACIA"
 
 
@@ -34,6 +38,9 @@ QUOTA = "azhzAAoTCgJ2MRINUmVzb3VyY2VRdW90YRIXChEKAXESABoAIgAqADIAOABCABIAGgAaACI
         }, id="a number that may be missing keeps its zero"),
         pytest.param(BUDGET, {"kind": "PodDisruptionBudget", "metadata": {"name": "p"}, "spec": {
             "minAvailable": "50%", "selector": {"matchLabels": {"a": "b"}}}}, id="a number or a text"),
+        pytest.param(PRIORITY, {
+            "kind": "PriorityClass", "metadata": {"name": "pc"}, "value": 5, "preemptionPolicy": "PreemptLowerPriority",
+        }, id="a text whose type is of another package"),
         pytest.param(QUOTA, {"kind": "ResourceQuota", "metadata": {"name": "q"}}, id="a kind without a spec"),
     ],
 )  # fmt: skip
@@ -58,6 +65,13 @@ def test_what_kubectl_sends(sent: str, spec: dict[str, Any]) -> None:
 def test_what_cannot_be_read(body: bytes) -> None:
     with pytest.raises(protobuf.MalformedError):
         protobuf.decode(body)
+
+
+def test_the_type_of_every_field_is_known() -> None:
+    wire = protobuf._wire()
+    plain = {*protobuf._SPECIAL, *protobuf._NUMBERS, "string", "bytes"}
+    types = {kind.lstrip("+*[]{}") for fields in wire.values() for _, kind in fields.values()}
+    assert types - plain - wire.keys() == set()
 
 
 def test_every_cut_is_refused_or_read() -> None:

@@ -72,6 +72,21 @@ def test_a_pod_is_bound_and_runs(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "kubectl --kubeconfig" in capsys.readouterr().out
 
 
+def test_claims_get_volumes_unless_the_cluster_is_a_copy(tmp_path: Path) -> None:
+    (tmp_path / "dump.yaml").write_text(
+        "{apiVersion: v1, kind: Node, metadata: {name: real}, status: {allocatable: {cpu: '8', pods: '9'}}}",
+        encoding="utf-8",
+    )
+    cases: list[tuple[tuple[Path, ...], int]] = [((), 200), ((tmp_path / "dump.yaml",), 404)]
+    for files, there in cases:
+        wanted = UpOptions(files=files, scheduler=False, kubeconfig=tmp_path / "kubeconfig")
+
+        async def story(client: Client, there: int = there) -> None:
+            assert (await client.get(RESOURCES["StorageClass"], "standard")).status == there
+
+        asyncio.run(with_cluster(wanted, story))
+
+
 def test_a_cluster_from_files_without_a_scheduler(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "dump.yaml").write_text(
         "kind: List\napiVersion: v1\nitems:\n"

@@ -280,6 +280,8 @@ def test_access_reviews_tell_the_truth(cluster: GuardedCluster) -> None:
     assert "must match metadata.namespace" in status(f"{REVIEWS}/namespaces/default/localsubjectaccessreviews", local)
     paths = {"nonResourceAttributes": {"verb": "get", "path": "/version"}}
     assert status(f"{REVIEWS}/selfsubjectaccessreviews", paths, "x")["allowed"] is True
+    nothing: dict[str, Any] = {"nonResourceAttributes": {}}
+    assert status(f"{REVIEWS}/selfsubjectaccessreviews", nothing, "x") == {"allowed": False}
     assert "exactly one of" in status(f"{REVIEWS}/selfsubjectaccessreviews", {})
     assert "at least one of user or group" in status(f"{REVIEWS}/subjectaccessreviews", lists)
     assert "cannot create resource" in status(f"{REVIEWS}/subjectaccessreviews", {"user": "x", **lists}, "x")

@@ -101,6 +101,51 @@ def test_a_claim_that_waits_is_bound_once_a_node_is_chosen(cluster: VirtualClust
     assert cluster.all("persistentvolumeclaims") == cluster.all("persistentvolumes") == []
 
 
+CLAIM = """
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: c}
+spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+"""
+DEFAULT = "annotations: {storageclass.kubernetes.io/is-default-class: 'true'}"
+
+
+def default_class(name: str) -> str:
+    return FAST.replace("name: fast", f"name: {name}, {DEFAULT}")
+
+
+@pytest.mark.parametrize(
+    ("named", "told"),
+    [
+        pytest.param("", "no persistent volumes available for this claim and no storage class is set", id="no class"),
+        pytest.param("gone", 'storageclass.storage.k8s.io "gone" not found', id="a class that is not there"),
+    ],
+)
+def test_a_claim_that_nothing_is_provisioned_for_says_why(cluster: VirtualCluster, named: str, told: str) -> None:
+    cluster.create(CLAIM.replace("{accessModes", f"{{storageClassName: {named}, accessModes") if named else CLAIM)
+    cluster.settle()
+    assert [each["message"] for each in cluster.all("events") if each["involvedObject"]["name"] == "c"] == [told]
+    assert cluster.get("persistentvolumeclaims", "default/c")["status"]["phase"] == "Pending"
+
+
+def test_a_claim_without_a_class_gets_the_default_class_that_comes_later(cluster: VirtualCluster) -> None:
+    cluster.create(CLAIM)
+    cluster.create(CLAIM.replace("name: c", "name: none").replace("{accessModes", "{storageClassName: '', accessModes"))
+    cluster.settle()
+    cluster.create(default_class("fast"))
+    cluster.settle()
+    claim, other = (cluster.get("persistentvolumeclaims", f"default/{name}") for name in ("c", "none"))
+    assert (claim["spec"]["storageClassName"], claim["status"]["phase"]) == ("fast", "Bound")
+    assert (other["spec"]["storageClassName"], other["status"]["phase"]) == ("", "Pending")
+
+
+def test_the_newest_default_class_counts(cluster: VirtualCluster) -> None:
+    for name in ("older", "newer"):
+        cluster.create(default_class(name))
+        cluster.settle(5.0)
+    assert cluster.create(CLAIM)["spec"]["storageClassName"] == "newer"
+
+
 def test_a_claim_takes_the_smallest_volume_that_fits(cluster: VirtualCluster) -> None:
     for name, size in (("small", "1Gi"), ("right", "5Gi"), ("large", "50Gi")):
         spec = {"capacity": {"storage": size}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/x"}}

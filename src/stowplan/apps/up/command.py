@@ -67,6 +67,8 @@ async def main(options: UpOptions, stop: asyncio.Event) -> int:
     kubeconfig_file.check(options.kubeconfig)
     cluster = Embedded(rbac=options.rbac)
     loaded = cluster.load(options.files)
+    if not {"Node", "StorageClass"} & loaded.loaded.keys():  # not a copy of another cluster
+        create_storage_class(cluster)
     create_nodes(cluster, options)
     try:
         await cluster.start(options.host, options.port, options.token or None)
@@ -115,6 +117,12 @@ def create_nodes(cluster: Embedded, options: UpOptions) -> None:
     for number, name in enumerate(itertools.islice(names, count)):
         zone = f"zone-{chr(ord('a') + number % options.zones % 26)}"
         create(cluster, "v1", "Node", node(name, zone, cpu=options.cpu, memory=options.memory))
+
+
+def create_storage_class(cluster: Embedded) -> None:
+    """Create a default class: claims that name none get volumes, as in other clusters for first tries."""
+    metadata = {"name": "standard", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}
+    create(cluster, "storage.k8s.io/v1", "StorageClass", {"metadata": metadata, "provisioner": "stowplan.io/embedded"})
 
 
 @asynccontextmanager

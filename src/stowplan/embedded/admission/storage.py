@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from stowplan.embedded.admission.context import AdmissionContext
 from stowplan.embedded.documents import Document
+from stowplan.embedded.store import DocumentStore
 
 _DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 PROTECTION = {
@@ -43,7 +44,7 @@ def admit_volume(document: Document, _context: AdmissionContext) -> None:
 def admit_claim(document: Document, context: AdmissionContext) -> None:
     document["status"] = {"phase": "Pending"}
     _protect(document, PROTECTION["persistentvolumeclaims"])
-    if "storageClassName" not in document["spec"] and (name := default_class(context)):
+    if "storageClassName" not in document["spec"] and (name := default_class(context.store)):
         document["spec"]["storageClassName"] = name
 
 
@@ -54,9 +55,12 @@ def _protect(document: Document, finalizer: str) -> None:
         finalizers.append(finalizer)
 
 
-def default_class(context: AdmissionContext) -> str:
-    for stored in context.store.all("storageclasses.storage.k8s.io"):
+def default_class(store: DocumentStore) -> str:
+    """The newest of the default classes; "" if there is none."""
+    newest, found = "", ""
+    for stored in store.all("storageclasses.storage.k8s.io"):
         metadata = stored.document["metadata"]
-        if metadata.get("annotations", {}).get(_DEFAULT_CLASS) == "true":
-            return str(metadata["name"])
-    return ""
+        is_default = metadata.get("annotations", {}).get(_DEFAULT_CLASS) == "true"
+        if is_default and metadata["creationTimestamp"] > newest:
+            newest, found = metadata["creationTimestamp"], str(metadata["name"])
+    return found

@@ -12,6 +12,7 @@ from typing import Any
 from stowplan.embedded.api.request_options import DeleteOptions
 from stowplan.embedded.documents import Document
 from stowplan.embedded.errors import ApiError, conflict, invalid, invalid_value
+from stowplan.embedded.numbers import natural
 from stowplan.embedded.resources import ServedResource
 from stowplan.embedded.timestamps import stamp
 
@@ -108,7 +109,7 @@ def carry_over(resource: ServedResource, old: Document, new: Document, subresour
 def template_generation(daemon_set: Document) -> int:
     """How many templates a DaemonSet had. The API keeps it in an annotation that clients cannot change."""
     text = daemon_set["metadata"].get("annotations", {}).get(TEMPLATE_GENERATION, "1")
-    return int(text) if text.isdecimal() else 1
+    return natural(text, 1)
 
 
 def with_owners(metadata: Document, owners: list[Document]) -> Document:

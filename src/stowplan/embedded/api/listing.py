@@ -19,11 +19,13 @@ from stowplan.embedded.api.verbs import Api
 from stowplan.embedded.change_log import Stored
 from stowplan.embedded.documents import Document
 from stowplan.embedded.errors import bad_request, expired, version_too_large
+from stowplan.embedded.numbers import natural
 from stowplan.embedded.resources import ServedResource
 
 Matches: TypeAlias = Callable[[Document], bool]
 
 _MAX_CONTINUED = 64
+_HIGHEST = (1 << 63) - 1  # more digits than a version can have are told as this one
 
 
 class ListOptions(msgspec.Struct, frozen=True):
@@ -131,9 +133,10 @@ class Lister:
         if not text.isascii() or not text.isdigit():
             problem = f'strconv.ParseUint: parsing "{text}": invalid syntax'
             raise bad_request(f'invalid resource version: resourceVersion: Invalid value: "{text}": {problem}')
-        if int(text) > self._api.store.version:
-            raise version_too_large(int(text), self._api.store.version)
-        return int(text)
+        wanted = natural(text, _HIGHEST)
+        if wanted > self._api.store.version:
+            raise version_too_large(wanted, self._api.store.version)
+        return wanted
 
     def _cut(self, found: _KeptList, start: int, limit: int, key: str = "") -> ListPage:
         """One page. The list is kept, under its id, if there are more pages."""

@@ -23,6 +23,7 @@ from stowplan.embedded.controllers.actions import (
 from stowplan.embedded.controllers.deployment_scaling import new_set_replicas, old_set_replicas, surge
 from stowplan.embedded.controllers.deployment_status import SET_REFUSED, refused_status, status_of
 from stowplan.embedded.documents import Document
+from stowplan.embedded.numbers import natural
 from stowplan.embedded.store import DocumentStore, StoreChange
 from stowplan.embedded.timestamps import seconds
 
@@ -212,7 +213,7 @@ def _revision_annotations(replica_set: Document, revision: int) -> Document:
 
 def _revision(document: Document) -> int:
     text = document["metadata"].get("annotations", {}).get(REVISION, "0")
-    return int(text) if text.isdigit() else 0
+    return natural(text, 0)
 
 
 def _copied_annotations(deployment: Document) -> dict[str, str]:

@@ -16,6 +16,7 @@ from stowplan.embedded.controllers.actions import (
     SetStatus,
 )
 from stowplan.embedded.documents import Document
+from stowplan.embedded.numbers import natural
 from stowplan.embedded.store import DocumentStore, StoreChange
 from stowplan.embedded.timestamps import seconds, stamp
 
@@ -201,7 +202,7 @@ def _ended(pod: Document) -> float:
 
 def _index_of(pod: Document) -> int:
     text = pod["metadata"].get("annotations", {}).get(_INDEX, "-1")
-    return int(text) if text.lstrip("-").isdigit() else -1
+    return natural(text, -1)
 
 
 def _done_indices(pods: list[Document]) -> set[int]:

@@ -14,12 +14,14 @@ from collections.abc import Iterable, Iterator
 from stowplan.embedded.controllers import queries
 from stowplan.embedded.controllers.actions import Action, DeleteDocument, RequeueAfter, SetStatus
 from stowplan.embedded.documents import Document
+from stowplan.embedded.numbers import natural
 from stowplan.embedded.store import DocumentStore, StoreChange
 from stowplan.embedded.timestamps import stamp
 
 RUN_SECONDS, EXIT_CODE = "stowplan.io/run-seconds", "stowplan.io/exit-code"
 _ORPHANED = 40.0  # seconds until a pod of a deleted node is deleted
 _STAGES = ("bound", "running", "terminating", "orphaned")
+_HIGHEST_CODE = (1 << 31) - 1  # the field has 32 bits
 _ADDRESSES = 1 << 22  # 10.0.0.0 to 10.63.255.255, then from the start again
 
 
@@ -142,7 +144,7 @@ def _container(container: Document, state: Document, *, ready: bool) -> Document
 
 def _finished_status(pod: Document, now: float) -> Document:
     text = pod["metadata"].get("annotations", {}).get(EXIT_CODE, "0")
-    code = int(text) if text.isdigit() else 1
+    code = min(natural(text, 1), _HIGHEST_CODE)
     status = dict(pod["status"])
     begun = status.get("startTime", stamp(now))
     state = {

@@ -9,6 +9,7 @@ from stowplan.embedded.controllers.actions import Action, CreateDocument, Delete
 from stowplan.embedded.controllers.revisions import revision
 from stowplan.embedded.controllers.stateful_claims import COMPONENT
 from stowplan.embedded.documents import Document
+from stowplan.embedded.numbers import natural
 from stowplan.embedded.store import DocumentStore, StoreChange
 
 STATEFUL_SETS = "statefulsets.apps"
@@ -154,7 +155,7 @@ def _keeps_its_revision(owner: Document, ordinal: int) -> bool:
 
 def _ordinal(pod: Document, owner: Document) -> int:
     text = pod["metadata"]["name"].removeprefix(f"{owner['metadata']['name']}-")
-    return int(text) if text.isdigit() else -1
+    return natural(text, -1)
 
 
 def _healthy(pod: Document) -> bool:

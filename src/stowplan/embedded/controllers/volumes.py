@@ -1,7 +1,8 @@
 """PersistentVolumes and claims: a claim is bound to a volume that fits, or a volume is provisioned for it.
 
 A claim with WaitForFirstConsumer is not bound until a scheduler has chosen a node for it (the annotation
-`volume.kubernetes.io/selected-node`) or has bound a volume to it. A provisioned volume can be used in the zone of that
+`volume.kubernetes.io/selected-node`) or has bound a volume to it. A claim that names no class gets the default class as
+soon as there is one. A provisioned volume can be used in the zone of that
 node, like the disks of cloud providers.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from stowplan.embedded.admission.storage import default_class
 from stowplan.embedded.controllers import queries
 from stowplan.embedded.controllers.actions import (
     Action,
@@ -62,6 +64,9 @@ class ClaimController:
             return
         volume = self._volume_for(claim)
         if volume is None and not claim["spec"].get("volumeName"):
+            if "storageClassName" not in claim["spec"] and (name := default_class(self._store)):
+                yield UpdateObject(CLAIMS, {**claim, "spec": {**claim["spec"], "storageClassName": name}})
+                return  # the claim comes again
             yield from self._provision(claim)
             volume = self._volume_for(self._store.get(CLAIMS, key) or claim)
         if volume is not None:
@@ -101,8 +106,8 @@ class ClaimController:
     def _provision(self, claim: Document) -> Iterator[Action]:
         storage_class = self._class(claim)
         if storage_class is None:
-            return
-        if self._waits_for_consumer(claim):
+            yield _without_class(claim)
+        elif self._waits_for_consumer(claim):
             message = "waiting for first consumer to be created before binding"
             yield RecordEvent(claim, "WaitForFirstConsumer", message, _COMPONENT)
         elif storage_class["provisioner"] != _NO_PROVISIONER and not claim["spec"].get("selector"):
@@ -176,6 +181,16 @@ class VolumeController:
             yield SetStatus(VOLUMES, key, volume["metadata"]["uid"], {"phase": phase})
         if released and volume["spec"].get("persistentVolumeReclaimPolicy") == "Delete":
             yield DeleteDocument(VOLUMES, key, volume["metadata"]["uid"])
+
+
+def _without_class(claim: Document) -> Action:
+    """Tell why nothing is provisioned for a claim without a class, or of one that is not there."""
+    name = claim["spec"].get("storageClassName")
+    if name:
+        message = f'storageclass.storage.k8s.io "{name}" not found'
+        return RecordEvent(claim, "ProvisioningFailed", message, _COMPONENT, "Warning")
+    message = "no persistent volumes available for this claim and no storage class is set"
+    return RecordEvent(claim, "FailedBinding", message, _COMPONENT)
 
 
 def _used(pod: Document) -> list[str]:

@@ -24,6 +24,7 @@ MEDIA = "application/vnd.kubernetes.protobuf"
 _MAGIC = b"k8s\0"
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _SPECIAL = ("quantity", "int|string", "time", "microtime", "duration", "raw")
+_YEAR_10000 = 253_402_300_800  # seconds since 1970
 _NUMBERS = ("int32", "int64", "boolean")
 
 
@@ -146,8 +147,7 @@ def _special(data: bytes, kind: str) -> Any:
         case "int|string":
             return _text(fields.get(3, b"")) if first else _value(fields.get(2, 0), "int32")
         case "time" | "microtime":
-            seconds = _value(first, "int64") + _value(fields.get(2, 0), "int64") / 1e9
-            return (stamp(seconds) if kind == "time" else micro_stamp(seconds)) if fields and seconds > 0 else None
+            return _time(_value(first, "int64"), _value(fields.get(2, 0), "int64"), micro=kind == "microtime")
         case "raw":
             try:
                 return msgspec.json.decode(_bytes(fields.get(1, b"null")))
@@ -155,6 +155,16 @@ def _special(data: bytes, kind: str) -> Any:
                 raise MalformedError(str(error)) from None
         case _:
             return f"{_value(first, 'int64')}ns"
+
+
+def _time(whole: int, nanos: int, *, micro: bool) -> str | None:
+    """A time as text; None before 1970, where Go has its zero."""
+    seconds = whole + nanos / 1e9
+    if seconds >= _YEAR_10000:
+        raise MalformedError("a time is out of range: the year is above 9999")
+    if seconds <= 0:
+        return None
+    return micro_stamp(seconds) if micro else stamp(seconds)
 
 
 def _bytes(value: int | bytes) -> bytes:

@@ -92,7 +92,7 @@ class Reviewer:
 
 
 def _asked(spec: Document) -> AccessRequest:
-    if attributes := spec.get("nonResourceAttributes"):
+    if (attributes := spec.get("nonResourceAttributes")) is not None:
         return AccessRequest(attributes.get("verb", ""), path=attributes.get("path", "") or "/")
     attributes = spec["resourceAttributes"]
     fields = ("verb", "group", "resource", "subresource", "name", "namespace")

@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 from stowplan.embedded.documents import Document
+from stowplan.embedded.numbers import natural
 from stowplan.embedded.tables.columns import NAME, Column, Row, TablePrinter
 from stowplan.embedded.timestamps import age
 
@@ -75,7 +76,8 @@ def _below(value: Any, step: re.Match[str]) -> list[Any]:
     if step["all"]:
         return items
     if step["index"]:
-        number = int(step["index"])
+        number = natural(step["index"].removeprefix("-"), len(items))  # too long for a number: beyond the end
+        number = -number if step["index"].startswith("-") and number < len(items) else number
         return items[number : number + 1 or None]
     expected, equal = step["value"], step["sign"] == "=="
     return [item for item in items if (expected in map(_text, values(item, step["where"]))) == equal]

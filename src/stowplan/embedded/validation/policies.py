@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from stowplan.embedded.documents import Document
 from stowplan.embedded.errors import StatusCause, forbidden_field, invalid_value, unsupported
-from stowplan.embedded.validation.workloads import check_int_or_percent
+from stowplan.embedded.validation.workloads import check_at_most_all, check_int_or_percent
 
 _HIGHEST = 1_000_000_000
 
@@ -21,6 +21,7 @@ def check_budget(budget: Document) -> Iterator[StatusCause]:
     for name in ("minAvailable", "maxUnavailable"):
         if name in spec:
             yield from check_int_or_percent(f"spec.{name}", spec[name])
+            yield from check_at_most_all(f"spec.{name}", spec[name])
 
 
 def check_priority_class(document: Document) -> Iterator[StatusCause]:

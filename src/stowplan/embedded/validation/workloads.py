@@ -8,6 +8,7 @@ import msgspec
 
 from stowplan.embedded.documents import Document
 from stowplan.embedded.errors import StatusCause, forbidden_field, invalid_value, required, unsupported
+from stowplan.embedded.numbers import natural
 from stowplan.embedded.validation.pods import check_spec
 from stowplan.objects import selectors
 
@@ -52,6 +53,7 @@ def check_deployment(deployment: Document) -> Iterator[StatusCause]:
         yield from check_int_or_percent(f"spec.strategy.rollingUpdate.{name}", rolling.get(name, 0))
     if strategy["type"] == "RollingUpdate" and all(rolling.get(name) in (0, "0%") for name in rolling):
         yield invalid_value("spec.strategy.rollingUpdate.maxUnavailable", 0, "may not be 0 when `maxSurge` is 0")
+    yield from check_at_most_all("spec.strategy.rollingUpdate.maxUnavailable", rolling.get("maxUnavailable", 0))
 
 
 def check_int_or_percent(field: str, value: int | str) -> Iterator[StatusCause]:
@@ -59,8 +61,14 @@ def check_int_or_percent(field: str, value: int | str) -> Iterator[StatusCause]:
     if isinstance(value, int):
         if value < 0:
             yield invalid_value(field, value, _NOT_NEGATIVE)
-    elif not (value.endswith("%") and value[:-1].isdigit()):
+    elif natural(value.removesuffix("%"), -1) < 0 or not value.endswith("%"):
         yield invalid_value(field, value, "must be an integer or percentage (e.g '5%%')")
+
+
+def check_at_most_all(field: str, value: int | str) -> Iterator[StatusCause]:
+    """Check that a percentage is one of something that is there."""
+    if isinstance(value, str) and natural(value.removesuffix("%"), 0) > 100:
+        yield invalid_value(field, value, "must not be greater than 100%")
 
 
 def _replicas(spec: Document) -> Iterator[StatusCause]:
