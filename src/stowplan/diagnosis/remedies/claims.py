@@ -77,7 +77,8 @@ def _others(
 ) -> Iterator[Edits]:
     """Yield claims of the namespace instead, the nearest spelling first, and last those that the pod has already.
 
-    A claim that exists has data of its own: instead of it nobody gets the data of another pod. One that is missing is taken for a typo.
+    A claim that exists has data of its own: instead of it nobody gets the data of another pod. One that is missing is
+    taken for a typo.
     """
     name = key.rpartition("/")[2]
     found = [
