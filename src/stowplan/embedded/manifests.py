@@ -47,6 +47,7 @@ _EXPORTED = {  # the lists of an export of kube-scheduler-simulator
     "pvcs": ("v1", "PersistentVolumeClaim"), "pods": ("v1", "Pod"),
 }  # fmt: skip
 _ROLES_AND_BINDINGS = (ROLES, ROLE_BINDINGS, CLUSTER_ROLES, CLUSTER_ROLE_BINDINGS)
+_POD_STATUS = "core.v1.PodStatus"
 _DEFAULT = "kubernetes.io/bootstrapping"  # the label of default roles and bindings
 _SET_BY_SERVER = (
     "uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink", "deletionTimestamp",
@@ -216,8 +217,22 @@ def _create(api: Api, resource: ServedResource, document: Document, uids: Uids, 
         assert namespaces is not None
         api.create(namespaces, "", {"metadata": {"name": namespace}}, options)
     _make_way(api, resource, resource.key(namespace, str(metadata.get("name"))))
-    created = api.create(resource, namespace, typed.without_nulls({**document, "metadata": kept}), options)
+    new = {**document, "metadata": kept}
+    if resource.collection == "pods":
+        new.pop("status", None)  # the server drops it; it is written below
+    plain = typed.without_nulls(new) if resource.custom else _without_nulls(new)
+    created = api.create(resource, namespace, plain, options)
     return _with_status(api, resource, created, document, options)
+
+
+def _without_nulls(document: Document) -> Document:
+    """Do what `typed.without_nulls` does, but walk only through documents that may have nulls."""
+    try:
+        text = msgspec.json.encode(document)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        text = b"null"
+    found: Document = document if b"null" not in text else typed.without_nulls(document)
+    return found
 
 
 def _make_way(api: Api, resource: ServedResource, key: str) -> None:
@@ -246,9 +261,16 @@ def _with_status(
     api: Api, resource: ServedResource, created: Document, document: Document, options: RequestOptions
 ) -> Document:
     """Keep the status of pods and volumes; controllers compute the status of all other kinds."""
-    status = typed.without_nulls(document.get("status"))
-    if resource.collection not in ("pods", "persistentvolumes", "persistentvolumeclaims") or not status:
+    if resource.collection not in ("pods", "persistentvolumes", "persistentvolumeclaims"):
         return created
+    status = typed.without_nulls(document.get("status"))
+    if not status:
+        return created
+    if resource.collection == "pods" and isinstance(status, dict):
+        try:  # there is nothing else in a pod to be checked again, and dumps have many
+            return api.write(resource, {**created, "status": typed.decoded(_POD_STATUS, status)}, options)
+        except typed.WrongTypeError:
+            pass  # the update below says where in the pod it is
     return api.update(resource, created["metadata"].get("namespace", ""), created["metadata"]["name"],
                       {**created, "status": status}, options, "status")  # fmt: skip
 
