@@ -218,8 +218,12 @@ def _create(api: Api, resource: ServedResource, document: Document, uids: Uids, 
         api.create(namespaces, "", {"metadata": {"name": namespace}}, options)
     _make_way(api, resource, resource.key(namespace, str(metadata.get("name"))))
     new = {**document, "metadata": kept}
-    if resource.collection == "pods":
-        new.pop("status", None)  # the server drops it; it is written below
+    if resource.collection == "pods" and isinstance(new.get("status"), dict) and new["status"]:
+        try:  # at once: dumps have many pods
+            status = _pod_status(new.pop("status"))
+            return api.create(resource, namespace, _without_nulls(new), options, status)
+        except typed.WrongTypeError:
+            pass  # the update below says where in the pod it is
     plain = typed.without_nulls(new) if resource.custom else _without_nulls(new)
     created = api.create(resource, namespace, plain, options)
     return _with_status(api, resource, created, document, options)
@@ -233,6 +237,18 @@ def _without_nulls(document: Document) -> Document:
         text = b"null"
     found: Document = document if b"null" not in text else typed.without_nulls(document)
     return found
+
+
+def _pod_status(found: Document) -> Document:
+    """The decoded status of a pod. kubectl writes nulls into its conditions; only if there are others it is copied."""
+    conditions = found.get("conditions")
+    if isinstance(conditions, list) and all(isinstance(each, dict) for each in conditions):
+        kept = [{key: value for key, value in each.items() if value is not None} for each in conditions]
+        found = {**found, "conditions": kept}
+    try:
+        return typed.decoded(_POD_STATUS, found)
+    except typed.WrongTypeError:
+        return typed.decoded(_POD_STATUS, typed.without_nulls(found))
 
 
 def _make_way(api: Api, resource: ServedResource, key: str) -> None:
@@ -266,11 +282,6 @@ def _with_status(
     status = typed.without_nulls(document.get("status"))
     if not status:
         return created
-    if resource.collection == "pods" and isinstance(status, dict):
-        try:  # there is nothing else in a pod to be checked again, and dumps have many
-            return api.write(resource, {**created, "status": typed.decoded(_POD_STATUS, status)}, options)
-        except typed.WrongTypeError:
-            pass  # the update below says where in the pod it is
     return api.update(resource, created["metadata"].get("namespace", ""), created["metadata"]["name"],
                       {**created, "status": status}, options, "status")  # fmt: skip
 
