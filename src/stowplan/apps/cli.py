@@ -11,6 +11,7 @@ import click
 
 from stowplan.apps.flags import FEATURE_GATES, FROM, OUTPUT, PLUGIN_PATH, LogLevel, WholeHelp, serving_options
 from stowplan.apps.kube_scheduler_flags import KubeSchedulerCommand, boolean_option, kube_scheduler_options
+from stowplan.apps.simulate.commands import simulate
 from stowplan.objects.errors import ConfigError, StowplanError
 
 EXIT_CODES = "Exit codes: 0 success, 1 the answer is no (something differs), 2 the input cannot be used."
@@ -176,6 +177,9 @@ def up(**options: Any) -> None:
     from stowplan.apps.up import command
 
     sys.exit(command.run(command.UpOptions(**options)))
+
+
+main.add_command(simulate)
 
 
 class ProducerGroup(WholeHelp):

@@ -92,6 +92,20 @@ class Duration(click.ParamType):  # type: ignore[type-arg]  # generic since clic
         return float(seconds)
 
 
+class Length(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.5 only
+    """Seconds of virtual time: 90, 90s, 2h, 7d."""
+
+    name = "time"
+
+    def convert(self, value: float | str, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        from stowplan.simulation import durations
+
+        found = durations.seconds(value)
+        if found is None or found < 0:
+            self.fail(f"{value!r} is no length of time such as 90s, 2h or 7d", param, ctx)
+        return found
+
+
 def serving_options(port: int, *, verbosity: str = "Verbosity of the log.") -> Callable[[Command], Command]:
     """Return the options of Kubernetes' components for a program's pages and its log."""
     options = (

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -41,7 +41,13 @@ _LOAD_ORDER = (
     "CronJob", "Job", "ReplicationController",
 )  # fmt: skip
 _LAST = ("LimitRange", "ResourceQuota")  # they are asked about what is new, not about what a dump has already
+_EXPORTED = {  # the lists of an export of kube-scheduler-simulator
+    "namespaces": ("v1", "Namespace"), "priorityClasses": ("scheduling.k8s.io/v1", "PriorityClass"),
+    "storageClasses": ("storage.k8s.io/v1", "StorageClass"), "nodes": ("v1", "Node"), "pvs": ("v1", "PersistentVolume"),
+    "pvcs": ("v1", "PersistentVolumeClaim"), "pods": ("v1", "Pod"),
+}  # fmt: skip
 _ROLES_AND_BINDINGS = (ROLES, ROLE_BINDINGS, CLUSTER_ROLES, CLUSTER_ROLE_BINDINGS)
+_POD_STATUS = "core.v1.PodStatus"
 _DEFAULT = "kubernetes.io/bootstrapping"  # the label of default roles and bindings
 _SET_BY_SERVER = (
     "uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink", "deletionTimestamp",
@@ -107,6 +113,12 @@ def _yaml_documents(text: bytes) -> list[Any]:
 def _items(document: Any, file: str, path: str) -> Iterator[Document]:
     if document is None:
         return
+    if _is_simulator_export(document):
+        for key, items in document.items():
+            version, kind = _EXPORTED.get(key, ("", ""))
+            for item in items or () if kind else ():
+                yield from _items({"apiVersion": version, "kind": kind, **item}, file, f"{key} {path}".strip())
+        return
     if not isinstance(document, dict) or not isinstance(document.get("kind"), str):
         raise ConfigError("not a Kubernetes object", file=file, path=path, remedy=_what_is_wrong(document))
     if document["kind"].endswith("List") and isinstance(document.get("items"), list):
@@ -118,6 +130,18 @@ def _items(document: Any, file: str, path: str) -> Iterator[Document]:
         yield document
 
 
+def _is_simulator_export(document: Any) -> bool:
+    """True for an export of kube-scheduler-simulator: lists of objects by plural, which may leave out their kind."""
+    if not isinstance(document, dict) or "kind" in document or not document.keys() & {"nodes", "pods"}:
+        return False
+    lists = (document[key] for key in document.keys() & _EXPORTED.keys())
+    return all(found is None or _is_list_of_mappings(found) for found in lists)
+
+
+def _is_list_of_mappings(found: Any) -> bool:
+    return isinstance(found, list) and all(isinstance(each, dict) for each in found)
+
+
 def _what_is_wrong(document: Any) -> str:
     """Return the remedy. kubectl writes the items of a List before its kind, so a file that ends early has no kind."""
     if isinstance(document, dict) and isinstance(document.get("items"), list) and "kind" not in document:
@@ -127,7 +151,18 @@ def _what_is_wrong(document: Any) -> str:
 
 def load(api: Api, paths: Iterable[str | Path], now: float) -> LoadedManifests:
     """Create all objects of the files. Raises `ConfigError` for a file or object that cannot be used."""
-    found = sorted(documents(paths), key=lambda pair: _rank(pair[1]))
+    return load_documents(api, documents(paths), now)
+
+
+def _raise(error: ConfigError) -> None:
+    raise error
+
+
+def load_documents(
+    api: Api, pairs: Iterable[tuple[str, Document]], now: float, on_refused: Callable[[ConfigError], None] = _raise
+) -> LoadedManifests:
+    """Create objects, each with the name of its file. `on_refused` gets the error of each that cannot be used."""
+    found = sorted(pairs, key=lambda pair: _rank(pair[1]))
     result = LoadedManifests()
     uids: Uids = {}
     cron_jobs: list[tuple[str, ServedResource, Document, Document]] = []
@@ -143,7 +178,8 @@ def load(api: Api, paths: Iterable[str | Path], now: float) -> LoadedManifests:
             if error.reason == "AlreadyExists":
                 result.present[kind] += 1
                 continue
-            raise _refused(error, file, document) from None
+            on_refused(_refused(error, file, document))
+            continue
         result.loaded[kind] += 1
         uids[kind, created["metadata"].get("namespace", ""), created["metadata"]["name"]] = created["metadata"]["uid"]
         if resource.collection == "cronjobs.batch":
@@ -152,7 +188,7 @@ def load(api: Api, paths: Iterable[str | Path], now: float) -> LoadedManifests:
         try:
             _resume(api, resource, created, document, uids, RequestOptions(now, "Ignore"))
         except ApiError as error:
-            raise _refused(error, file, document) from None
+            on_refused(_refused(error, file, document))
     return result
 
 
@@ -181,8 +217,38 @@ def _create(api: Api, resource: ServedResource, document: Document, uids: Uids, 
         assert namespaces is not None
         api.create(namespaces, "", {"metadata": {"name": namespace}}, options)
     _make_way(api, resource, resource.key(namespace, str(metadata.get("name"))))
-    created = api.create(resource, namespace, typed.without_nulls({**document, "metadata": kept}), options)
+    new = {**document, "metadata": kept}
+    if resource.collection == "pods" and isinstance(new.get("status"), dict) and new["status"]:
+        try:  # at once: dumps have many pods
+            status = _pod_status(new.pop("status"))
+            return api.create(resource, namespace, _without_nulls(new), options, status)
+        except typed.WrongTypeError:
+            pass  # the update below says where in the pod it is
+    plain = typed.without_nulls(new) if resource.custom else _without_nulls(new)
+    created = api.create(resource, namespace, plain, options)
     return _with_status(api, resource, created, document, options)
+
+
+def _without_nulls(document: Document) -> Document:
+    """Do what `typed.without_nulls` does, but walk only through documents that may have nulls."""
+    try:
+        text = msgspec.json.encode(document)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        text = b"null"
+    found: Document = document if b"null" not in text else typed.without_nulls(document)
+    return found
+
+
+def _pod_status(found: Document) -> Document:
+    """The decoded status of a pod. kubectl writes nulls into its conditions; only if there are others it is copied."""
+    conditions = found.get("conditions")
+    if isinstance(conditions, list) and all(isinstance(each, dict) for each in conditions):
+        kept = [{key: value for key, value in each.items() if value is not None} for each in conditions]
+        found = {**found, "conditions": kept}
+    try:
+        return typed.decoded(_POD_STATUS, found)
+    except typed.WrongTypeError:
+        return typed.decoded(_POD_STATUS, typed.without_nulls(found))
 
 
 def _make_way(api: Api, resource: ServedResource, key: str) -> None:
@@ -211,8 +277,10 @@ def _with_status(
     api: Api, resource: ServedResource, created: Document, document: Document, options: RequestOptions
 ) -> Document:
     """Keep the status of pods and volumes; controllers compute the status of all other kinds."""
+    if resource.collection not in ("pods", "persistentvolumes", "persistentvolumeclaims"):
+        return created
     status = typed.without_nulls(document.get("status"))
-    if resource.collection not in ("pods", "persistentvolumes", "persistentvolumeclaims") or not status:
+    if not status:
         return created
     return api.update(resource, created["metadata"].get("namespace", ""), created["metadata"]["name"],
                       {**created, "status": status}, options, "status")  # fmt: skip

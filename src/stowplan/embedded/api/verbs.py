@@ -63,8 +63,18 @@ class Api:
 
     # -- creating
 
-    def create(self, resource: ServedResource, namespace: str, raw: Any, options: RequestOptions) -> Document:
-        """Create an object, and return it as it is stored."""
+    def create(
+        self,
+        resource: ServedResource,
+        namespace: str,
+        raw: Any,
+        options: RequestOptions,
+        status: Document | None = None,
+    ) -> Document:
+        """Create an object, and return it as it is stored.
+
+        `status`: the one that it has from the start, decoded already; no client may give one.
+        """
         document = decoding.decoded(resource, raw, options, self.definitions)
         metadata = document["metadata"]
         _check_namespace_matches(resource, metadata, namespace)
@@ -74,6 +84,8 @@ class Api:
             self._check_namespace(resource, namespace, metadata.get("name", ""))
         generated = not metadata.get("name") and bool(metadata.get("generateName"))
         self._prepare(resource, document, namespace, options)
+        if status is not None:
+            document["status"] = status
         if owners := self.ownership.created(resource, document, options):
             metadata["managedFields"] = owners
         return self._add(resource, namespace, document, options, generated=generated)

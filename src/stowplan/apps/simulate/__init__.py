@@ -1,0 +1,1 @@
+"""`stowplan simulate`: runs of `stowplan.simulation` with files, progress on a terminal, and a summary."""

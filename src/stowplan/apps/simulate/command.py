@@ -1,0 +1,127 @@
+"""`stowplan simulate`: reads the files of a run, runs it, and shows and writes what came of it."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from stowplan.apps import json_output, plugin_kinds, profile_loader
+from stowplan.apps.simulate import input_files, output_files
+from stowplan.apps.simulate.progress import RunProgress
+from stowplan.apps.simulate.summary import summary_text
+from stowplan.framework.feature_gates import DEFAULT_GATES, FeatureGates
+from stowplan.framework.profile import Profile
+from stowplan.objects.errors import ConfigError
+from stowplan.simulation import clusters
+from stowplan.simulation.figures import figures
+from stowplan.simulation.input_problems import InputProblems
+from stowplan.simulation.run import Simulation
+from stowplan.simulation.settings import RunSettings
+from stowplan.simulation.simulated_cluster import SimulatedCluster
+
+
+@dataclass(frozen=True)
+class SimulateOptions:
+    """The command line."""
+
+    cluster: Path
+    streams: tuple[Path, ...] = ()
+    templates: tuple[Path, ...] = ()
+    config: Path | None = None
+    configurations: tuple[str, ...] = ()
+    plugin_path: tuple[Path, ...] = ()
+    feature_gates: FeatureGates = DEFAULT_GATES
+    seed: int = 0
+    until: float | None = None
+    bind_latency: float = 0.0
+    start_latency: float = 0.0
+    stop_latency: float = 0.0
+    job_duration: float = 60.0
+    sample: float = 60.0
+    prices: Path | None = None
+    out: Path | None = None
+    skip_invalid: bool = False
+    output: str = "table"
+
+
+def run(options: SimulateOptions) -> int:
+    """Run the simulation. Return 0."""
+    if options.out is not None:
+        output_files.prepare(options.out)
+    found = prepared(options)
+    with RunProgress(found) as progress:
+        found.run(progress.moment)
+    told = figures(found)
+    problems = found.problems
+    for problem in problems.named:
+        click.echo(f"skipped: {problem}", err=True)
+    if problems.count > len(problems.named):
+        click.echo(f"skipped: {problems.count - len(problems.named):,} more", err=True)
+    if options.out is not None:
+        output_files.write(options.out, found, told)
+    if options.output == "table":
+        click.echo(summary_text(told, options.out))
+    else:
+        json_output.echo(told, options.output)
+    return 0
+
+
+def prepared(options: SimulateOptions) -> Simulation:
+    """Read all files. Raises ConfigError for what cannot be used."""
+    problems = InputProblems(skip=options.skip_invalid)
+    profiles = _profiles(options.config, options)
+    policies = dict(_named(each, options) for each in options.configurations)
+    settings = RunSettings(
+        seed=options.seed, until=options.until, bind_seconds=options.bind_latency, start_seconds=options.start_latency,
+        stop_seconds=options.stop_latency, job_seconds=options.job_duration, sample_seconds=options.sample,
+    )  # fmt: skip
+    names = tuple(dict.fromkeys((*profiles, *(name for each in policies.values() for name in each))))
+    prices = input_files.prices(options.prices)
+    with _without_collection():
+        templates = input_files.templates_of(options.templates, names, problems)
+        events = [
+            event for path in options.streams for event in input_files.stream(path, templates, problems, settings.seed)
+        ]
+        cluster = SimulatedCluster(settings)
+        pairs = clusters.served(input_files.cluster_documents(options.cluster, problems), names, problems)
+        skipped = cluster.load(pairs, problems)
+    problems.check()
+    if skipped:
+        told = ", ".join(f"{count:,} {kind}" for kind, count in sorted(skipped.items()))
+        click.echo(f"not used, of kinds that are not served: {told}", err=True)
+    brought = plugin_kinds.brought(each for found in (profiles, *policies.values()) for each in found.values())
+    return Simulation(
+        cluster, events, profiles, settings, policies=policies, brought=brought, prices=prices, problems=problems
+    )
+
+
+def _profiles(file: Path | None, options: SimulateOptions) -> dict[str, Profile]:
+    if file is None:
+        return profile_loader.defaults(options.feature_gates)[1]
+    configuration, found = profile_loader.read_configuration(file, options.plugin_path, options.feature_gates)
+    for note in configuration.notes:
+        click.echo(f"note: {note}", err=True)
+    return found
+
+
+def _named(given: str, options: SimulateOptions) -> tuple[str, dict[str, Profile]]:
+    name, equals, file = given.partition("=")
+    if not equals or not name or not file:
+        raise ConfigError(f"--configuration {given!r}", remedy="expected NAME=FILE")
+    return name, _profiles(Path(file), options)
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Read without looking for garbage, and leave out of later collections what was read: it stays."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()

@@ -1,0 +1,74 @@
+"""The command `stowplan simulate`, with its flags. What it does is imported when it runs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from stowplan.apps.flags import FEATURE_GATES, OUTPUT, PLUGIN_PATH, Length
+
+
+@click.command(epilog="Exit codes: 0 the run ended, 2 the input cannot be used.")
+@click.argument("cluster", type=click.Path(exists=True, path_type=Path))
+@click.argument("streams", nargs=-1, metavar="[STREAM]...", type=click.Path(exists=True, path_type=Path))
+@click.option(
+    "--templates",
+    multiple=True,
+    type=click.Path(exists=True, path_type=Path),
+    help="Files with Pods, PodTemplates or workloads that rows of a table name; can be repeated.",
+)
+@click.option("--config", type=click.Path(path_type=Path), help="The KubeSchedulerConfiguration to use.")
+@click.option(
+    "--configuration",
+    "configurations",
+    multiple=True,
+    metavar="NAME=FILE",
+    help="Another one, which a scenario can change to by its name; can be repeated.",
+)
+@PLUGIN_PATH
+@FEATURE_GATES
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The same seed, the same run.")
+@click.option(
+    "--until",
+    type=Length(),
+    metavar="TIME",
+    help="When the run ends, such as 7d.  [default: when nothing is left that could happen]",
+)
+@click.option("--bind-latency", type=Length(), default="0s", show_default=True, help="How long a binding takes.")
+@click.option("--start-latency", type=Length(), default="0s", show_default=True, help="How long a pod's start takes.")
+@click.option("--stop-latency", type=Length(), default="0s", show_default=True, help="How long its termination takes.")
+@click.option(
+    "--job-duration",
+    type=Length(),
+    default="60s",
+    show_default=True,
+    help="How long a pod of a Job runs that does not say so.",
+)
+@click.option(
+    "--sample",
+    type=Length(),
+    default="60s",
+    show_default=True,
+    help="The time between two rows of the series; 0: no series, and no fragmentation.",
+)
+@click.option(
+    "--prices",
+    type=click.Path(exists=True, path_type=Path),
+    help="Prices for an hour: in each line a node or an instance type, a comma, and the price.",
+)
+@click.option("--out", type=click.Path(path_type=Path), help="A folder for the figures, the series and all pods.")
+@click.option("--skip-invalid", is_flag=True, help="Leave out what cannot be used, and say what that was.")
+@OUTPUT
+def simulate(**options: Any) -> None:
+    """Simulate what a stream of pods does to a cluster: weeks in seconds, with the same seed the same run.
+
+    CLUSTER is a dump (`kubectl get nodes,pods -A -o yaml`), manifests, an export of kube-scheduler-simulator, a
+    ClusterTemplate, or a folder of these. A STREAM is a table (CSV, JSONL, Parquet) or a scenario (YAML). Without one
+    the pods of CLUSTER are all.
+    """
+    from stowplan.apps.simulate import command
+
+    sys.exit(command.run(command.SimulateOptions(**options)))

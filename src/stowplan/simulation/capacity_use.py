@@ -1,0 +1,125 @@
+"""What nodes offer, what pods take of it, and what it costs, added up over virtual time.
+
+Each change brings the sums up to date, so a change costs what it changes: there is no pass over nodes or pods. Amounts
+are whole numbers in the units of the columns (thousandths of a CPU, bytes, pieces).
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from stowplan.objects import quantity
+from stowplan.objects.nodes import Node
+
+HOUR = 3600.0
+PRICE = "stowplan.io/price-per-hour"  # an annotation or a label of nodes
+INSTANCE_TYPE = "node.kubernetes.io/instance-type"
+
+Prices = Callable[[Node], float | None]
+
+
+def price_of(node: Node, table: Mapping[str, float]) -> float | None:
+    """The price of a node for an hour: its annotation, else its label, else the table's for its name or its type."""
+    text = node.annotations.get(PRICE, node.labels.get(PRICE))
+    if text is not None:
+        try:
+            return max(float(text), 0.0)
+        except ValueError:
+            return None
+    return table.get(node.name, table.get(node.labels.get(INSTANCE_TYPE, "")))
+
+
+class _OfferedNode(msgspec.Struct):
+    offered: dict[str, int]
+    price: float | None
+    pods: int = 0
+
+
+class CapacityUse:
+    """`offered`, `bound` and `running`: the amounts of all nodes, of pods that have a node, and of those that run."""
+
+    def __init__(self, prices: Mapping[str, float], start: float) -> None:
+        self._prices, self._last = prices, start
+        self._nodes: dict[str, _OfferedNode] = {}
+        self._pods_on: Counter[str] = Counter()
+        self.offered: defaultdict[str, int] = defaultdict(int)
+        self.bound: defaultdict[str, int] = defaultdict(int)
+        self.running: defaultdict[str, int] = defaultdict(int)
+        self.offered_time: defaultdict[str, float] = defaultdict(float)  # amounts times seconds
+        self.bound_time: defaultdict[str, float] = defaultdict(float)
+        self.running_time: defaultdict[str, float] = defaultdict(float)
+        self.used_nodes, self.most_used_nodes, self.most_nodes = 0, 0, 0
+        self.node_seconds, self.used_node_seconds = 0.0, 0.0
+        self.price, self.used_price, self.cost, self.used_cost = 0.0, 0.0, 0.0, 0.0  # prices are for an hour
+        self.unpriced: set[str] = set()
+
+    @property
+    def nodes(self) -> int:
+        """The number of nodes."""
+        return len(self._nodes)
+
+    def advance(self, now: float) -> None:
+        """Let time pass until `now`."""
+        passed, self._last = now - self._last, max(now, self._last)
+        if passed <= 0:
+            return
+        for sums, amounts in (
+            (self.offered_time, self.offered), (self.bound_time, self.bound), (self.running_time, self.running),
+        ):  # fmt: skip
+            for name, amount in amounts.items():
+                sums[name] += amount * passed
+        self.node_seconds += self.nodes * passed
+        self.used_node_seconds += self.used_nodes * passed
+        self.cost += self.price * passed / HOUR
+        self.used_cost += self.used_price * passed / HOUR
+
+    def node_changed(self, node: Node, gone: bool) -> None:
+        """Take in a node as it is now."""
+        before = self._nodes.pop(node.name, None)
+        if before is not None:
+            self._offer(before, -1)
+            if before.pods:
+                self._use(before, -1)
+        if gone:
+            return
+        offered = {name: quantity.of(name, text) for name, text in node.status.allocatable.items()}
+        known = self._nodes[node.name] = _OfferedNode(offered, price_of(node, self._prices), self._pods_on[node.name])
+        if known.price is None:
+            self.unpriced.add(node.name)
+        self._offer(known, 1)
+        if known.pods:
+            self._use(known, 1)
+        self.most_nodes = max(self.most_nodes, self.nodes)
+
+    def _offer(self, node: _OfferedNode, sign: int) -> None:
+        for name, amount in node.offered.items():
+            self.offered[name] += sign * amount
+        self.price += sign * (node.price or 0.0)
+
+    def _use(self, node: _OfferedNode, sign: int) -> None:
+        self.used_nodes += sign
+        self.used_price += sign * (node.price or 0.0)
+        self.most_used_nodes = max(self.most_used_nodes, self.used_nodes)
+
+    def pod_bound(self, node_name: str, amounts: Mapping[str, int], sign: int) -> None:
+        """A pod took amounts of a node, or (`sign` -1) gave them back."""
+        for name, amount in amounts.items():
+            self.bound[name] += sign * amount
+        self.bound["pods"] += sign
+        self._pods_on[node_name] += sign
+        if not self._pods_on[node_name]:
+            del self._pods_on[node_name]
+        node = self._nodes.get(node_name)
+        if node is not None:
+            before, node.pods = node.pods, node.pods + sign
+            if bool(before) != bool(node.pods):
+                self._use(node, sign)
+
+    def pod_running(self, amounts: Mapping[str, int], sign: int) -> None:
+        """A pod started, or (`sign` -1) does not run any more."""
+        for name, amount in amounts.items():
+            self.running[name] += sign * amount
+        self.running["pods"] += sign

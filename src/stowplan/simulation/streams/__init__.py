@@ -1,0 +1,1 @@
+"""Readers of streams: bytes in, events out, ordered by time."""
