@@ -178,6 +178,27 @@ def up(**options: Any) -> None:
     sys.exit(command.run(command.UpOptions(**options)))
 
 
+@main.command(epilog=EXIT_CODES)
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="The file: JSON if it ends with .json, else YAML."
+)
+@FROM
+@click.option("--anonymise", is_flag=True, help="Replace names, labels, images and addresses, alike in every place.")
+@click.option("--seed", default="", help="Replace them by the same words each time; without it by other ones.")
+@click.option(
+    "--keep", multiple=True, metavar="WORD", help="A word that stays, or an annotation's key; can be repeated."
+)
+@click.option("--config", type=click.Path(path_type=Path), help="Dump what the plugins of this configuration read.")
+@PLUGIN_PATH
+@click.option("--kubeconfig", default="", help="The kubeconfig of the cluster.")
+@click.option("--context", default="", help="The context of the kubeconfig.")
+def dump(**options: Any) -> None:
+    """Write what decisions depend on in a cluster into one file, to explain, simulate or share it."""
+    from stowplan.apps.dump import command
+
+    sys.exit(command.run(command.DumpOptions(**options)))
+
+
 class ProducerGroup(WholeHelp):
     """The commands below `score-agent`; their module is imported when it is needed."""
 
