@@ -28,7 +28,7 @@ from benchmarks import object_templates, workload
 from benchmarks.workload import CreateNodes, CreatePods, Template
 from stowplan.apps.memory import resident
 from stowplan.apps.run.configuration import instead_of_kube_scheduler
-from stowplan.apps.run.service import TieDraw
+from stowplan.apps.run.tie_draw import TieDraw
 from stowplan.engine.scheduler import Scheduler
 from stowplan.kube.reflector_cache import ReflectorCache
 from stowplan.kube.resources import RESOURCES

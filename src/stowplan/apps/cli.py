@@ -9,7 +9,7 @@ from typing import IO, Any
 
 import click
 
-from stowplan.apps.flags import FEATURE_GATES, FROM, OUTPUT, PLUGIN_PATH, LogLevel, WholeHelp, serving_options
+from stowplan.apps.flags import FEATURE_GATES, FROM, OUTPUT, PLUGIN_PATH, LogLevel, WholeHelp, amount, serving_options
 from stowplan.apps.kube_scheduler_flags import KubeSchedulerCommand, boolean_option, kube_scheduler_options
 from stowplan.apps.simulate.commands import simulate
 from stowplan.objects.errors import ConfigError, StowplanError
@@ -81,8 +81,11 @@ def parity(files: tuple[Path, ...], show: int, out: IO[str] | None) -> None:
     help="An unschedulable pod is attempted again after this time, even if nothing changed.",
 )
 @click.option("--replace", is_flag=True, help="Serve default-scheduler although kube-scheduler still holds its lease.")
+@click.option("--record", type=click.Path(path_type=Path), help="Record what comes in, for `stowplan replay`.")
+@click.option("--record-size", default="1Gi", show_default=True, help="The recording ends at this size.")
 def run(
     longest_wait: str,
+    record_size: str,
     tls_min_version: str,
     tls_cipher_suites: tuple[str, ...],
     always_allow_paths: tuple[str, ...] | None,
@@ -101,9 +104,10 @@ def run(
     if wait is None or wait <= 0:
         hint = "--pod-max-in-unschedulable-pods-duration"
         raise click.BadParameter(f"{longest_wait!r} is not a duration such as 5m", param_hint=hint)
+    most = amount("--record-size", record_size)
     import_path.leave_out_current_folder()
     security = serving_security.read(tls_min_version, tls_cipher_suites, always_allow_paths)
-    sys.exit(service.run(RunOptions(longest_wait=wait, security=security, **options)))
+    sys.exit(service.run(RunOptions(longest_wait=wait, record_size=most, security=security, **options)))
 
 
 @main.command(epilog="Exit codes: 0 each pod would get a node, 1 a pod would not, 2 the input cannot be used.")
@@ -180,6 +184,39 @@ def up(**options: Any) -> None:
 
 
 main.add_command(simulate)
+
+
+@main.command(epilog=EXIT_CODES)
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="The file: JSON if it ends with .json, else YAML."
+)
+@FROM
+@click.option("--anonymise", is_flag=True, help="Replace names, labels, images and addresses, alike in every place.")
+@click.option("--seed", default="", help="Replace them by the same words each time; without it by other ones.")
+@click.option(
+    "--keep", multiple=True, metavar="WORD", help="A word that stays, or an annotation's key; can be repeated."
+)
+@click.option("--config", type=click.Path(path_type=Path), help="Dump what the plugins of this configuration read.")
+@PLUGIN_PATH
+@click.option("--kubeconfig", default="", help="The kubeconfig of the cluster.")
+@click.option("--context", default="", help="The context of the kubeconfig.")
+def dump(**options: Any) -> None:
+    """Write what decisions depend on in a cluster into one file, to explain, simulate or share it."""
+    from stowplan.apps.dump import command
+
+    sys.exit(command.run(command.DumpOptions(**options)))
+
+
+@main.command(epilog=EXIT_CODES)
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--config", type=click.Path(path_type=Path), help="Another configuration than that of the recording.")
+@PLUGIN_PATH
+@OUTPUT
+def replay(**options: Any) -> None:
+    """Replay what `stowplan run --record` wrote, and say whether the scheduler does the very same again."""
+    from stowplan.apps.replay import command
+
+    sys.exit(command.run(command.ReplayOptions(**options)))
 
 
 class ProducerGroup(WholeHelp):

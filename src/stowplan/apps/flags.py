@@ -71,6 +71,19 @@ class LogLevel(click.types.IntParamType):
         return int(super().convert(digits, param, ctx))
 
 
+def amount(flag: str, text: str) -> int:
+    """Return the value of a flag that is a quantity, such as 1Gi, in whole units; an error for what is none."""
+    from stowplan.objects import quantity
+
+    try:
+        found = quantity.nanos(text) // 10**9
+    except ValueError:
+        found = 0
+    if found <= 0:
+        raise click.BadParameter(f"{text!r} is not an amount such as 500Mi or 1Gi", param_hint=flag)
+    return found
+
+
 class Duration(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.5 only
     """Seconds, in Go's notation; "never" is infinity."""
 

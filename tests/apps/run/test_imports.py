@@ -10,7 +10,7 @@ import pytest
 PROGRAM = """
 import sys
 import stowplan.apps.cli, stowplan.apps.http_server, stowplan.apps.run.pages, stowplan.apps.run.service
-stowplan.apps.run.service.TieDraw().integers(3)
+stowplan.apps.run.tie_draw.TieDraw().integers(3)
 print(*sys.modules)
 """
 

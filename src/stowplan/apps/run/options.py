@@ -44,6 +44,8 @@ class RunOptions:
     kube_api_qps: float | None = None
     kube_api_burst: int | None = None
     profiling: bool | None = None
+    record: Path | None = None
+    record_size: int = 1 << 30  # bytes
     security: ServingSecurity = DEFAULT_SECURITY
 
     def election(self, configuration: Configuration) -> ElectionSettings | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import itertools
-import random
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,6 +21,7 @@ from stowplan.apps.engine_loop import EngineLoop
 from stowplan.apps.leader_election import ElectionSettings
 from stowplan.apps.logging import Log
 from stowplan.apps.plugin_problems import PluginProblemLog
+from stowplan.apps.profile_loader import read_text
 from stowplan.apps.program import Program
 from stowplan.apps.run import decision_lines, hung_mark, kube_scheduler, report_log
 from stowplan.apps.run.config_file import config_file
@@ -30,6 +30,7 @@ from stowplan.apps.run.foreign_bindings import ForeignBindings
 from stowplan.apps.run.metrics import Metrics
 from stowplan.apps.run.options import RunOptions
 from stowplan.apps.run.recount import Recounter
+from stowplan.apps.run.tie_draw import TieDraw
 from stowplan.apps.unreadable_objects import UnreadableGauge
 from stowplan.apps.watchdog.stack import PluginQuestion
 from stowplan.engine import reports
@@ -48,21 +49,12 @@ from stowplan.objects.pods import Pod
 
 if TYPE_CHECKING:
     from stowplan.apps.http_server import HttpServer
+    from stowplan.apps.run.recording import Recording
 
 CONNECTIONS, EVENT_WRITERS = 64, 8
 MAX_EVENTS_DELAYED = 20_000  # beyond that events are written although pods wait to be bound
 READ_PLUGIN_GAUGES_EVERY = 5  # seconds
 SYNC_WITHIN = 30.0  # seconds to list the further kinds that a changed configuration needs
-
-
-class TieDraw:
-    """Draws one of several nodes that are equally good. (numpy's generators take three megabytes to import.)"""
-
-    def __init__(self) -> None:
-        self._generator = random.Random()
-
-    def integers(self, below: int, /) -> int:
-        return self._generator.randrange(below)
 
 
 class SchedulerService(Program):
@@ -78,6 +70,7 @@ class SchedulerService(Program):
         super().__init__(
             log or Log(options.v, options.logging_format), election=options.election(self.loaded.configuration)
         )
+        self._recording = self._begin_recording()
         self.metrics = Metrics()
         self.metrics.pod_of = self._pod
         self.plugin_problems = PluginProblemLog(self.log)
@@ -96,11 +89,22 @@ class SchedulerService(Program):
         self._unreadable = UnreadableGauge(self.metrics.registry)
         self._recounter = Recounter(self.metrics.registry, self.log, self.plugin_problems)
 
+    def _begin_recording(self) -> Recording | None:
+        options = self.options
+        if options.record is None:
+            return None
+        from stowplan.apps.run.recording import Recording  # only a scheduler that is recorded needs it
+
+        recording = Recording(options.record, options.record_size, self.log)
+        recording.begin(options, self.loaded, None if options.config is None else read_text(options.config))
+        return recording
+
     def _engine(self) -> Scheduler:
-        configuration = self.loaded.configuration
-        return Scheduler(
+        configuration, recording = self.loaded.configuration, self._recording
+        made = Scheduler if recording is None else recording.scheduler
+        return made(
             self._timed(self.loaded),
-            TieDraw(),
+            TieDraw(None if recording is None else recording.seed),
             extenders=configuration.extenders,
             report=self._report,
             initial_backoff=configuration.pod_initial_backoff_seconds,
