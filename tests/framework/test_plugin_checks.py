@@ -58,6 +58,7 @@ IDLE = {
     "WorkloadPolicy": POLICIES,
     "LeafNodeWorkloadPolicy": POLICIES,
     "LeafNodeDistribution": ["filter", "of_its_namespace"],
+    "GpuRandom": ["score"],  # it prefers nothing
     "ResourceReservation": ["filter", "avoid", "pre_bind", "has_executors"],
 }
 
