@@ -50,6 +50,7 @@ class DeviceColumns:
         self.memory: Ints = np.zeros(0, np.int64)
         self.kinds: Ints = np.zeros(0, np.int64)
         self._codes: dict[str, int] = {"": 0}  # of the models
+        self._allowed: dict[tuple[frozenset[str], ...], Bools] = {}  # by the number of a model, of the last constraints
         self._clock = -1
         self._prune_above = PRUNE_ABOVE
 
@@ -64,6 +65,16 @@ class DeviceColumns:
         if not models:
             return np.ones(len(model), np.bool_)
         return np.isin(model, self.codes_of(models))
+
+    def allowed(self, constraints: tuple[frozenset[str], ...], model: Ints) -> Bools:
+        """Return the same for many constraints: a row per node and a column per constraint."""
+        by_code = self._allowed.get(constraints)
+        if by_code is None or len(by_code) != len(self._codes):
+            codes = np.arange(len(self._codes))
+            by_code = np.stack([self.is_allowed(each, codes) for each in constraints], axis=1)
+            self._allowed = {constraints: by_code}
+        found: Bools = by_code[model]
+        return found
 
     def free_without(self, pod: Pod, node_name: str) -> list[int]:
         """Return what the GPUs of a node have free besides this pod, which is there or is not."""

@@ -29,7 +29,7 @@ class Fragmentation:
         self._number = np.array([each.gpus for each in asking], np.int64)
         self._levels = np.unique(np.array([each.gpu_milli for each in asking], np.int64))
         self._level = np.searchsorted(self._levels, [each.gpu_milli for each in asking])
-        self._models = [frozenset(each.models) for each in asking]
+        self._models = tuple(frozenset(each.models) for each in asking)
         self._constrained = any(self._models)
         self._without = sum(each.count for each in typical if not each.gpus)
         self.total = self._without + sum(each.count for each in asking)
@@ -38,7 +38,7 @@ class Fragmentation:
         """Return which typical pods may use which of these nodes, by their models; None: every pod every node."""
         if not self._constrained:
             return None
-        return np.stack([devices.is_allowed(each, model) for each in self._models], axis=1)
+        return devices.allowed(self._models, model)
 
     def of(self, cpu: Ints, free: Ints, allowed: Bools | None) -> Floats:
         """Return the fragmentation of nodes with so much free, times `total`."""
