@@ -9,7 +9,7 @@ READY := .venv/.ready
 WORKERS ?= 3
 PYTEST := $(BIN)/pytest -q -n $(WORKERS) --dist loadscope --no-loadscope-reorder --max-worker-restart=0
 
-.PHONY: setup demo test test-full check lint types imports format bench bench-quick bench-live bench-start bench-explain bench-scale bench-history bench-embedded oracle soak kube-tests controlplane clean help
+.PHONY: setup demo test test-full check lint types imports format bench bench-quick bench-live bench-start bench-explain bench-scale bench-fgd bench-history bench-embedded oracle soak kube-tests controlplane clean help
 
 help:                ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 16
@@ -76,6 +76,9 @@ bench-explain: setup ## reading 5,000 nodes and 50,000 pods for explain, beside 
 
 bench-scale: setup   ## 100,000 nodes and 1,000,000 pods in one process, 2 GB; ARGS='--nodes 10000 --pods 100000'
 	$(BIN)/python -m benchmarks.scale $(ARGS)
+
+bench-fgd: setup     ## six policies beside the published results of the GPU study (../shared), an hour; ARGS='--traces default'
+	$(BIN)/python -m benchmarks.fgd $(ARGS)
 
 bench-history: setup ## add the figures of the last runs to benchmarks/history.csv and say what got worse; ARGS='--check'
 	$(BIN)/python -m benchmarks.history $(ARGS)

@@ -17,7 +17,7 @@ from stowplan.framework.random_clusters import PREFERRED, draw
 from stowplan.objects.applications import MINIMA, NAMES
 from stowplan.objects.pods import Pod
 from stowplan.plugins import BUILT_IN
-from stowplan.testing.builders import a_namespace, a_pod
+from stowplan.testing.builders import a_namespace, a_node, a_pod
 
 PREFERS = {
     "nodeAffinity": {
@@ -31,6 +31,11 @@ PODS = {  # for plugins that act on fields which random pods do not have
     "NodeDeclaredFeatures": [a_pod(hostNetwork=True, hostUsers=False)],
     "GangPacking": [a_pod(labels={NAMES[0]: "training", MINIMA[0]: "4"}, cpu="500m")],
 }
+GPU_PODS = [a_pod(annotations={"gpu-fraction": "0.3"}), a_pod(requests={"nvidia.com/gpu": 2})]
+GPU_NODES = [a_node(f"gpus-{gpus}", cpu="64", resources={"nvidia.com/gpu": gpus}) for gpus in (1, 4, 8)]
+WITH_GPUS = ("GpuSharing", "GpuDotProduct", "GpuBestFit", "GpuClustering", "GpuPacking", "FragmentationGradient")
+PODS |= dict.fromkeys(WITH_GPUS, GPU_PODS)
+OBJECTS = dict.fromkeys(WITH_GPUS, GPU_NODES)  # random nodes have no GPUs
 VOLUMES = [
     *("filter", "score", "pre_bind", "topologies_changed", "is_claimed", "migrated_plugins_changed"),
     *("capacity_unchecked_now", "has_more_space"),
@@ -53,6 +58,7 @@ IDLE = {
     "WorkloadPolicy": POLICIES,
     "LeafNodeWorkloadPolicy": POLICIES,
     "LeafNodeDistribution": ["filter", "of_its_namespace"],
+    "GpuRandom": ["score"],  # it prefers nothing
     "ResourceReservation": ["filter", "avoid", "pre_bind", "has_executors"],
 }
 
@@ -60,7 +66,7 @@ IDLE = {
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_built_in_plugins_keep_the_contract(name: str) -> None:
     idle = dict.fromkeys(IDLE.get(name, ()), "it needs objects of further kinds")
-    assert check_plugin(BUILT_IN[name], pods=PODS.get(name, ()), idle=idle) == []
+    assert check_plugin(BUILT_IN[name], pods=PODS.get(name, ()), objects=OBJECTS.get(name, ()), idle=idle) == []
 
 
 class _Plugin:

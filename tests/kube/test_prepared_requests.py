@@ -34,6 +34,14 @@ def test_a_binding_is_the_same() -> None:
     assert (prepared[0], msgspec.json.decode(prepared[1])) == (plain.path, plain.body)
 
 
+def test_a_binding_with_annotations_is_written_in_full() -> None:
+    action = Bind(pod=POD, node_name="node-1.example", annotations={"gpu": "0"})
+    (plain,) = action_requests.for_pod(action, None, AT)
+    assert isinstance(plain.body, dict)
+    assert plain.body["metadata"]["annotations"] == {"gpu": "0"}
+    assert prepared_requests.binding(action) is None
+
+
 @pytest.mark.parametrize("note", ["", 'a "quoted" text\n', "ä" * 2000, "\ud800"])
 def test_an_event_is_the_same(note: str) -> None:
     plain = action_requests.event(record(note=note), name="web.17", at=AT, host="here")

@@ -50,11 +50,14 @@ def demo(pause: bool) -> None:
     "--show", type=click.IntRange(min=0), default=3, show_default=True, help="Show the first N scenarios that differ."
 )
 @click.option("--json", "out", type=click.File("w"), help="Write our answer to each scenario, one JSON line each.")
-def parity(files: tuple[Path, ...], show: int, out: IO[str] | None) -> None:
+@click.option(
+    "--data", type=click.Path(path_type=Path), help="FILES are runs of the GPU study; DIR has its node and pod lists."
+)
+def parity(files: tuple[Path, ...], show: int, out: IO[str] | None, data: Path | None) -> None:
     """Replay recorded decisions of the real kube-scheduler (.jsonl or .jsonl.gz) and compare every field."""
     from stowplan.apps.parity import command
 
-    sys.exit(command.run(files, show, out))
+    sys.exit(command.run(files, show, out, data))
 
 
 @main.command(

@@ -19,6 +19,7 @@ from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.columns.state import ClusterState
 from stowplan.framework.decision import FEASIBLE
 from stowplan.framework.interfaces import ScorePlugin
+from stowplan.framework.node_order import NodeOrder
 from stowplan.framework.plugin_calls import call_score
 from stowplan.framework.profile import EnabledPlugin, Profile
 from stowplan.framework.ranking import Draw
@@ -134,7 +135,7 @@ class KeptChoice:
                 break
 
     def row(self, generator: Draw | None) -> int | None:
-        """Return one of the best rows, drawn by the generator; the first one without a generator."""
+        """Return one of the best rows, as `ranking.choose` does."""
         answers, ranking = self._answers, self._ranking
         if not len(ranking.rows):
             return None
@@ -144,11 +145,15 @@ class KeptChoice:
             if generator is None:
                 return int(ranking.rows[int(ranks.argmax())])
             best = (ranks == ranks.max()).nonzero()[0]
+            if isinstance(generator, NodeOrder):
+                return generator.first_row(self._cluster.state.table, ranking.rows[best])
             return int(ranking.rows[best[_drawn(generator, len(best))]])
         if answers.best_rows is None:
             self._rank_all()
         best_rows = answers.best_rows
         assert best_rows is not None
+        if isinstance(generator, NodeOrder):
+            return generator.first_row(self._cluster.state.table, best_rows.rows())
         return best_rows.row(0 if generator is None else _drawn(generator, best_rows.number))
 
     def _rank_all(self) -> None:

@@ -35,7 +35,7 @@ ROLES = (
     *("unreserve", "pre_bound", "group_of", "group_key", "cluster_key", "slots_of", "siblings"),
     *("slot_pods", "avoid", "causes", "pod_causes"),
     *("for_extenders", "needs_free", "filters_by_row", "reconcile", "gauges", "recount", "wakes_on"),
-    *("fits", "rate", "pre_filters_by_shape", "filter_what_if", "keeps_apart"),
+    *("binding_annotations", "fits", "rate", "pre_filters_by_shape", "filter_what_if", "keeps_apart"),
 )
 CALLED = (*filter(None, METHODS.values()), *ROLES)
 

@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 
 from stowplan.columns.state import ClusterState
+from stowplan.framework.binding_annotations import BindingAnnotationsPlugin
 from stowplan.framework.config.configuration import Configuration, ProfileSpec
 from stowplan.framework.declared_kinds import reads_of, resources_of
 from stowplan.framework.extension_points import METHODS
@@ -150,6 +151,11 @@ class Profile:
     def avoid_plugins(self) -> tuple[EnabledPlugin[AvoidPlugin], ...]:
         """The plugins that name nodes to use only if no other node is feasible."""
         return self._having("avoid")
+
+    @cached_property
+    def binding_annotators(self) -> tuple[EnabledPlugin[BindingAnnotationsPlugin], ...]:
+        """The plugins that write annotations of a pod together with its binding."""
+        return self._having("binding_annotations")
 
     @cached_property
     def extender_label_plugins(self) -> tuple[EnabledPlugin[ExtenderLabelsPlugin], ...]:

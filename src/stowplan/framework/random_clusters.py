@@ -14,7 +14,7 @@ import numpy as np
 
 from stowplan.columns.state import ClusterState
 from stowplan.framework.checks.words import Words
-from stowplan.objects import kinds
+from stowplan.objects import gpu_requests, kinds
 from stowplan.objects.changes import Put
 from stowplan.objects.meta import Object, ObjectMeta
 from stowplan.objects.nodes import Node
@@ -48,7 +48,9 @@ class RandomCluster:
     def alone(self, name: str) -> RandomCluster:
         """Return the same cluster with one of the nodes only."""
         nodes = tuple(node for node in self.nodes if node.name == name)
-        return replace(self, nodes=nodes, placed=tuple(pod for pod in self.placed if pod.node_name == name))
+        others = tuple(each for each in self.others if not isinstance(each, Node) or each.name == name)
+        placed = tuple(pod for pod in self.placed if pod.node_name == name)
+        return replace(self, nodes=nodes, others=others, placed=placed)
 
     def without_pods(self) -> RandomCluster:
         """Return the same cluster with no pod on a node."""
@@ -57,7 +59,13 @@ class RandomCluster:
 
 def same_shape(pod: Pod) -> Pod:
     """Return another pod of the same shape: everything that is not part of the shape is different."""
-    other = ObjectMeta(name=pod.name, namespace=pod.namespace, uid=f"{pod.uid}-another", labels={"another": "pod"})
+    other = ObjectMeta(
+        name=pod.name,
+        namespace=pod.namespace,
+        uid=f"{pod.uid}-another",
+        labels={"another": "pod"},
+        annotations=dict(gpu_requests.annotations_of(pod.metadata)),
+    )
     spec = msgspec.structs.replace(pod.spec, priority=pod.priority + 1)
     return Pod(metadata=other, spec=spec, status=pod.status)
 

@@ -12,13 +12,14 @@ from stowplan.columns.nodes.answer_cache import TOTAL, CachedAnswers
 from stowplan.columns.nodes.views import Nodes
 from stowplan.framework.decision import FEASIBLE, Trail
 from stowplan.framework.extenders import Consultation
+from stowplan.framework.node_order import NodeOrder
 from stowplan.framework.plugin_calls import call_score
 from stowplan.framework.profile import Profile
 from stowplan.objects.pods import Pod
 
 
 class Draw(Protocol):
-    """Where ties are drawn from: a numpy generator, or another one."""
+    """Where ties are drawn from: a numpy generator, or another one. A `NodeOrder` is asked for the first instead."""
 
     def integers(self, below: int, /) -> SupportsInt:
         """Return a number from 0 on, below this one."""
@@ -75,12 +76,18 @@ def score(
 
 
 def choose(trail: Trail, generator: Draw | None) -> str | None:
-    """One of the nodes with the highest total, drawn by the generator; the first one without a generator."""
+    """One of the nodes with the highest total, drawn by the generator, or the first one of its order.
+
+    Without a generator it is the first one as they are numbered.
+    """
     if not len(trail.feasible):
         return None
     if generator is None:
         return trail.names[int(trail.feasible[int(trail.totals.argmax())])]
     best = (trail.totals == trail.totals.max()).nonzero()[0]
+    if isinstance(generator, NodeOrder):
+        names = [trail.names[at] for at in trail.feasible[best].tolist()]
+        return names[generator.first(names)]
     drawn = int(generator.integers(len(best))) if len(best) > 1 else 0
     return trail.names[int(trail.feasible[int(best[drawn])])]
 

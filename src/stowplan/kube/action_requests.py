@@ -144,10 +144,11 @@ def micro_time(moment: datetime) -> str:
 
 
 def _binding(action: Bind) -> ActionRequest:
+    metadata = {"name": action.pod.name, "namespace": action.pod.namespace, "uid": action.pod.uid}
     body = {
         "apiVersion": "v1",
         "kind": "Binding",
-        "metadata": {"name": action.pod.name, "namespace": action.pod.namespace, "uid": action.pod.uid},
+        "metadata": {**metadata, "annotations": action.annotations} if action.annotations else metadata,
         "target": {"kind": "Node", "name": action.node_name},
     }
     return ActionRequest("POST", PODS.path(key_of(action.pod), "binding"), body)

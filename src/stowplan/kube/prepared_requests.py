@@ -27,7 +27,7 @@ _encode = msgspec.json.encode
 def binding(action: Bind) -> Prepared | None:
     pod, node = action.pod, action.node_name
     namespace, name, uid = pod.namespace, pod.name, pod.uid
-    if not _are_plain(pod) or not _plain(node):
+    if action.annotations or not _are_plain(pod) or not _plain(node):
         return None
     body = (
         f'{{"apiVersion":"v1","kind":"Binding","metadata":{{"name":"{name}","namespace":"{namespace}","uid":"{uid}"}},'

@@ -37,10 +37,11 @@ class AnyAction(msgspec.Struct, frozen=True, kw_only=True, tag=True, tag_field="
 
 
 class Bind(AnyAction, frozen=True):
-    """Bind the pod to a node."""
+    """Bind the pod to a node. The pod gets the annotations with it: both are written, or neither is."""
 
     pod: PodRef
     node_name: str
+    annotations: dict[str, str] = {}
 
 
 class Evict(AnyAction, frozen=True):

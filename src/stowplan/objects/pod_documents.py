@@ -17,6 +17,7 @@ from typing import Final, TypeAlias, TypeVar
 
 import msgspec
 
+from stowplan.objects.gpu_requests import annotations_of
 from stowplan.objects.meta import ObjectMeta, OwnerReference
 from stowplan.objects.pod_parts import (
     ContainerStatus,
@@ -34,7 +35,7 @@ from stowplan.objects.shape import Shape
 Part = TypeVar("Part")
 ContainerKey: TypeAlias = tuple[tuple[str, bytes, bytes], ...]
 StatusKey: TypeAlias = tuple[str, tuple[PodCondition, ...], ContainerKey, ContainerKey, bytes, bytes, bytes]
-ShapeKey: TypeAlias = tuple[str, ContainerKey, ContainerKey, bytes, bytes, tuple[str, ...]]
+ShapeKey: TypeAlias = tuple[str, ContainerKey, ContainerKey, bytes, bytes, tuple[str, ...], tuple[tuple[str, str], ...]]
 
 NOTHING: Final = msgspec.Raw()
 NODE_NAME: Final = b'"nodeName":"'
@@ -239,7 +240,8 @@ def _share_shape(pod: Pod, template: _SpecTemplate, status: StatusKey) -> None:
     """Give the pod the shape of an earlier one that differs in nothing that a shape reads."""
     _, conditions, containers, init_containers, resources, allocated, _ = status
     resize = tuple([each.reason for each in conditions if each.type == "PodResizePending"])
-    key = (pod.metadata.namespace, containers, init_containers, resources, allocated, resize)
+    gpus = annotations_of(pod.metadata)
+    key = (pod.metadata.namespace, containers, init_containers, resources, allocated, resize, gpus)
     shape = template.shapes.get(key)
     if shape is not None:
         vars(pod)["shape"] = shape

@@ -14,8 +14,9 @@ from weakref import WeakValueDictionary
 
 import msgspec
 
-from stowplan.objects import affinity, requests
+from stowplan.objects import affinity, gpu_requests, requests
 from stowplan.objects.affinity import AffinityTerm, WeightedTerm
+from stowplan.objects.gpu_requests import GpuRequest
 from stowplan.objects.lazy_value import lazy_value
 from stowplan.objects.meta import ObjectMeta
 from stowplan.objects.pod_parts import Container, Volume
@@ -60,7 +61,8 @@ def signature(pod: Pod, *, with_volumes: bool = True) -> bytes:
         status.init_container_statuses, status.resources, status.allocated_resources, resize,
         pod.name if any(volume.ephemeral for volume in volumes) else "",
     )  # fmt: skip
-    return _encoder.encode(facts)
+    gpus = gpu_requests.annotations_of(pod.metadata) if pod.metadata.annotations else ()
+    return _encoder.encode((*facts, gpus) if gpus else facts)
 
 
 def is_read(volume: Volume) -> bool:
@@ -88,8 +90,9 @@ def _bare(pod: Pod) -> Shape:
 
 
 def _template(pod: Pod) -> Pod:
-    """Return the pod without what is no part of its shape: annotations, for example, may be large."""
-    metadata = ObjectMeta(name=pod.name, namespace=pod.namespace)
+    """Return the pod without what is no part of its shape: most annotations, for example, which may be large."""
+    annotations = dict(gpu_requests.annotations_of(pod.metadata))
+    metadata = ObjectMeta(name=pod.name, namespace=pod.namespace, annotations=annotations)
     return msgspec.structs.replace(pod, metadata=metadata)  # a copy in any case: `pod.shape` would make a cycle
 
 
@@ -143,6 +146,11 @@ class Shape:
         if self._plain is not None:
             return self._plain.get("cpu", 0), self._plain.get("memory", 0)
         return requests.running_presumed(self.pod)
+
+    @apart_from_volumes
+    def gpus(self) -> GpuRequest | None:
+        """What the pod asks of GPUs, shares of one included; None if it asks for none."""
+        return gpu_requests.of(self.pod.metadata, self.request)
 
     @lazy_value
     def tolerations(self) -> tuple[Toleration, ...]:

@@ -29,6 +29,15 @@ from stowplan.plugins.nodes.default.volume_restrictions import VolumeRestriction
 from stowplan.plugins.nodes.default.volume_zone import VolumeZone
 from stowplan.plugins.nodes.flavour_cluster_wide import FlavourClusterWide
 from stowplan.plugins.nodes.gang_packing import GangPacking
+from stowplan.plugins.nodes.gpu_sharing.fragmentation_gradient import FragmentationGradient
+from stowplan.plugins.nodes.gpu_sharing.scores import (
+    GpuBestFit,
+    GpuClustering,
+    GpuDotProduct,
+    GpuPacking,
+    GpuRandom,
+)
+from stowplan.plugins.nodes.gpu_sharing.sharing import GpuSharing
 from stowplan.plugins.nodes.leaf_nodes.distribution import LeafNodeDistribution
 from stowplan.plugins.nodes.leaf_nodes.taint_toleration import LeafNodeTaintToleration
 from stowplan.plugins.nodes.leaf_nodes.volume_binding import LeafNodeVolumeBinding
@@ -66,6 +75,13 @@ BUILT_IN: dict[str, type] = {
     "SPPriority": SPPriority,
     "WorkloadPolicy": WorkloadPolicyPlugin,
     "ResourceReservation": ResourceReservationPlugin,
+    "GpuSharing": GpuSharing,
+    "GpuRandom": GpuRandom,
+    "GpuDotProduct": GpuDotProduct,
+    "GpuBestFit": GpuBestFit,
+    "GpuClustering": GpuClustering,
+    "GpuPacking": GpuPacking,
+    "FragmentationGradient": FragmentationGradient,
     # The plugins of kosmos-scheduler, as Kosmos calls them:
     "LeafNodeWorkloadPolicy": WorkloadPolicyPlugin,
     "LeafNodeTaintToleration": LeafNodeTaintToleration,

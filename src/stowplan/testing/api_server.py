@@ -114,7 +114,12 @@ class FakeApiServer:
             return Result(action.id, 409, "already bound, or terminating")
         self.bound.append(pod.uid)
         started = START + timedelta(seconds=int(now)) if self.kubelets else pod.status.start_time
-        self.put(assumed(_with_status(pod, nominated_node_name="", start_time=started), node_name))
+        bound = assumed(_with_status(pod, nominated_node_name="", start_time=started), node_name)
+        if isinstance(action, Bind) and action.annotations:
+            annotations = {**bound.annotations, **action.annotations}
+            metadata = msgspec.structs.replace(bound.metadata, annotations=annotations)
+            bound = msgspec.structs.replace(bound, metadata=metadata)
+        self.put(bound)
         self._on_bind(pod, node_name)
         return Result(action.id)
 

@@ -1,6 +1,7 @@
 """`stowplan parity`: replay recorded decisions, and compare every field.
 
-The records are decisions of the real kube-scheduler about pods, or of Open Cluster Management about placements.
+The records are decisions of the real kube-scheduler about pods, or of Open Cluster Management about placements; or
+runs of the study of GPU fragmentation (`gpu_study_records`).
 """
 
 from __future__ import annotations
@@ -19,15 +20,20 @@ from rich.markup import escape
 from rich.progress import track
 from rich.table import Table
 
-from stowplan.apps.parity import node_records, placement_records
+from stowplan.apps.parity import gpu_study_records, node_records, placement_records
 from stowplan.objects.errors import ConfigError, StowplanError
 
 AGREES, DIFFERS, UNSUPPORTED = "agree", "differ", "unsupported"
 INVALID = "not valid"  # an API server refuses these objects: no answer is right or wrong
 
 
-def run(files: Iterable[Path], show: int, out: IO[str] | None) -> int:
-    """Replay the files. Return 0 if every supported scenario agrees in every field."""
+def run(files: Iterable[Path], show: int, out: IO[str] | None, data: Path | None = None) -> int:
+    """Replay the files. Return 0 if every supported scenario agrees in every field.
+
+    `data`: the folder with the lists of the GPU study; then the files are its runs.
+    """
+    if data is not None:
+        return gpu_study_records.run(files, data, show, out)
     console, notes = Console(highlight=False), Console(stderr=True, highlight=False)
     tables: dict[str, Counter[str]] = {}
     shown = 0
@@ -50,6 +56,21 @@ def run(files: Iterable[Path], show: int, out: IO[str] | None) -> int:
 
 def read(file: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
     """Yield the scenarios of a `.jsonl` or `.jsonl.gz` file."""
+    for number, scenario in lines(file):
+        if gpu_study_records.FIELDS[-1] in (scenario if isinstance(scenario, dict) else ()):
+            remedy = "give the folder with the node and pod lists: --data DIR"
+            raise ConfigError("a record of the GPU study", file=str(file), path=f"line {number}", remedy=remedy)
+        if not placement_records.is_record(scenario) and not _is_record(scenario):
+            remedy = (
+                "a record is an object with id, config, cluster (an object of lists), pod and expect; or with id, now, "
+                "objects (an object of lists), placement and expect"
+            )
+            raise ConfigError("not a record", file=str(file), path=f"line {number}", remedy=remedy)
+        yield file, scenario
+
+
+def lines(file: Path) -> Iterator[tuple[int, Any]]:
+    """Yield what is on each line of a `.jsonl` or `.jsonl.gz` file, with its number."""
     try:
         data = file.read_bytes()
         text = gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
@@ -59,16 +80,9 @@ def read(file: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
         if not line.strip():
             continue
         try:
-            scenario = json.loads(line)
-        except ValueError as error:
+            yield number, json.loads(line)
+        except (ValueError, RecursionError) as error:
             raise ConfigError(f"not JSON: {error}", file=str(file), path=f"line {number}") from None
-        if not placement_records.is_record(scenario) and not _is_record(scenario):
-            remedy = (
-                "a record is an object with id, config, cluster (an object of lists), pod and expect; or with id, now, "
-                "objects (an object of lists), placement and expect"
-            )
-            raise ConfigError("not a record", file=str(file), path=f"line {number}", remedy=remedy)
-        yield file, scenario
 
 
 def _is_record(found: object) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from stowplan.columns.arrays import Ints
+from stowplan.columns.arrays import Ints, Rows
 
 LOWEST = -1  # the rank of a row that must not be chosen; any other rank is 0 or higher
 SMALLEST_SHIFT = 6  # blocks of 64 rows
@@ -88,6 +88,13 @@ class BestRows:
                     return begin + int((block == top).nonzero()[0][place])
                 place -= self._numbers[at]
         raise IndexError("there are fewer rows with the highest rank")
+
+    def rows(self) -> Rows:
+        """Return all rows with the highest rank, in ascending order."""
+        if not self.number:
+            return np.zeros(0, np.int64)
+        found: Rows = (self._ranks == self.top).nonzero()[0]
+        return found
 
     @property
     def nbytes(self) -> int:

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Set
 from contextlib import suppress
 from enum import Enum
 
+import msgspec
+
 from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.state import ClusterState
 from stowplan.engine import messages
@@ -19,7 +21,7 @@ from stowplan.framework.decision import NotYet, RejectPod, Verdict
 from stowplan.framework.interfaces import PermitPlugin, PreBoundPlugin
 from stowplan.framework.plugin_calls import call, call_actions, call_list, call_optional, wrong
 from stowplan.framework.profile import EnabledPlugin, Profile
-from stowplan.objects.actions import AnyAction, Patch
+from stowplan.objects.actions import AnyAction, Bind, Patch
 from stowplan.objects.errors import PluginError
 from stowplan.objects.meta import Object
 from stowplan.objects.pods import Pod
@@ -142,8 +144,21 @@ class AssumedPod:
         for enabled in self.profile.binders:
             action = call_optional(enabled, enabled.plugin.bind, AnyAction, self.pod, self.node_name)
             if action is not None:
-                return action
+                return self._annotated(action)
         return None
+
+    def _annotated(self, action: AnyAction) -> AnyAction:
+        """The binding, with the annotations that plugins write along with it."""
+        if not isinstance(action, Bind) or not self.profile.binding_annotators:
+            return action
+        annotations = dict(action.annotations)
+        for each in self.profile.binding_annotators:
+            if each.name in self.idle:
+                continue
+            cluster = Cluster(self.state)
+            method = each.plugin.binding_annotations
+            annotations.update(call_optional(each, method, dict, self.pod, self.node_name, cluster) or {})
+        return msgspec.structs.replace(action, annotations=annotations) if annotations else action
 
     def siblings(self) -> list[str]:
         """Uids of pods that plugins want to be attempted now."""
