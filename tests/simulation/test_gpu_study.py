@@ -11,7 +11,7 @@ from stowplan.framework.node_order import NodeOrder
 from stowplan.objects.gpu_requests import INDEX
 from stowplan.simulation import gpu_study
 from stowplan.simulation.gpu_arrivals import arrivals
-from stowplan.simulation.gpu_study import Arrival, curve
+from stowplan.simulation.gpu_study import StudyPoint, curve
 from stowplan.simulation.instant_cluster import InstantCluster
 from stowplan.simulation.openb import OpenBNode, OpenBPod
 from tests.simulation import plain_study
@@ -82,7 +82,7 @@ def test_random_takes_every_node_and_gpu() -> None:
 
 
 def test_a_curve_is_the_mean_over_arrivals_at_each_percent() -> None:
-    seen = [Arrival(100, 100), Arrival(102, 102), Arrival(249, 200), Arrival(350, 250)]
+    seen = [StudyPoint(100, 100), StudyPoint(102, 102), StudyPoint(249, 200), StudyPoint(350, 250)]
     found = curve(seen, 10_000, most=4)
     assert found == [1.01, 1.01, 2.0, 2.25, 2.5], "no arrival at 0 % and at 3 %: those beside it"
     assert math.isnan(curve(seen, 10_000, most=6)[6])

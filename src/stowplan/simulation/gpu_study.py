@@ -39,7 +39,7 @@ MOST_PODS = 1001  # on a node
 SCHEDULER = "default-scheduler"
 
 
-class Arrival(msgspec.Struct, frozen=True):
+class StudyPoint(msgspec.Struct, frozen=True):
     """What was known after one arrival: thousandths of GPUs that have arrived, and those that are placed."""
 
     arrived: int
@@ -87,7 +87,7 @@ def run(
     profile: Profile,
     node_order: Iterable[str],
     draw: Draw | None = None,
-) -> list[Arrival]:
+) -> list[StudyPoint]:
     """Let pods arrive, by their places in the list; a place may come again.
 
     `node_order`: the names of the nodes, for ties. `draw`: a generator that decides between equals instead (Random).
@@ -109,7 +109,7 @@ def run(
             cluster.remove(pod)
         else:
             placed += pods[at].demand
-        found.append(Arrival(arrived, placed))
+        found.append(StudyPoint(arrived, placed))
     return found
 
 
@@ -125,7 +125,7 @@ def capacity(nodes: Iterable[OpenBNode]) -> int:
     return WHOLE * sum(node.gpus for node in nodes)
 
 
-def curve(arrivals: Iterable[Arrival], whole: int, most: int = 130) -> list[float]:
+def curve(arrivals: Iterable[StudyPoint], whole: int, most: int = 130) -> list[float]:
     """Return the allocated percentage at each percentage of arrived demand, as the study records it."""
     by_percent: dict[int, list[float]] = {}
     for each in arrivals:

@@ -10,7 +10,7 @@ Readers take the bytes of a file. A row that makes no sense is an error that nam
 from __future__ import annotations
 
 import csv
-import io
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import NoReturn, TypeVar
 
@@ -29,6 +29,7 @@ POD_COLUMNS = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
 MORE_POD_COLUMNS = ("gpu_spec", "qos", "pod_phase", "creation_time", "deletion_time", "scheduled_time")
 MOST = 10**12  # of any amount
 NAMESPACE = "openb"
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
 Row = TypeVar("Row")
 
 
@@ -163,7 +164,7 @@ def _lines(data: bytes, file: str, needed: Collection[str], more: Collection[str
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise ConfigError("not UTF-8", file=file, path=f"line {line}", remedy="save it as UTF-8") from None
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    reader = csv.reader(_LINE.findall(text), strict=True)
     header: list[str] = []
     try:
         for fields in reader:
