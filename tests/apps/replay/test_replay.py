@@ -15,9 +15,12 @@ from click.testing import CliRunner, Result
 
 from stowplan.apps.cli import main
 from stowplan.apps.logging import Log
+from stowplan.apps.run.configuration import beside_kube_scheduler
 from stowplan.apps.run.options import RunOptions
 from stowplan.apps.run.recording import Recording
 from stowplan.apps.up import command as up
+from stowplan.framework.config import document
+from stowplan.simulation.recording import header_of
 from stowplan.testing import EmbeddedCluster
 
 POD = {"containers": [{"name": "main", "image": "web", "env": [{"name": "TOKEN", "value": "hidden"}]}]}
@@ -60,6 +63,14 @@ def test_a_recorded_run_is_replayed_with_the_same_bindings(file: Path) -> None:
     assert answer.exit_code == 1 and found["identical"] is False and found["difference"]["line"] > 1
     assert "recorded by Stowplan 9." in found["notes"][0]
     assert " was bound to " in replayed(file).stdout
+
+
+def test_the_durations_of_flags_are_recorded(tmp_path: Path) -> None:
+    file = tmp_path / "recording.jsonl"
+    options = RunOptions(record=file, longest_wait=document.duration("90s") or 0.0)
+    recording = Recording(file, 1 << 20, Log(stream=io.StringIO()))
+    recording.begin(options, beside_kube_scheduler(), None)
+    assert header_of(file.read_bytes()).longest_wait == 90.0
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ class Recording:
             config_digest=loaded.digest,
             plugins=plugin_versions(loaded.profiles.values()),
             feature_gates=gates,
-            longest_wait=options.longest_wait,
+            longest_wait=float(options.longest_wait),  # a flag's is a Seconds, which msgspec does not encode
         )
         self.write(msgspec.json.encode(header) + b"\n")
 
