@@ -39,6 +39,13 @@ def a_claim(name: str, storage_class: str = "", mode: str = "ReadWriteOnce", **m
     }
 
 
+def a_claim_without_class(name: str) -> dict[str, Any]:
+    """A claim for the default class, of which there is none."""
+    found = a_claim(name)
+    del found["spec"]["storageClassName"]
+    return found
+
+
 def a_volume(claim: str, labels: dict[str, str] | None = None, mode: str = "ReadWriteOnce", **more: Any) -> Any:
     """A volume for one claim."""
     source = {} if "csi" in more else {"hostPath": {"path": "/tmp"}}
@@ -140,6 +147,15 @@ CASES = [
             ),
         ),
         id="no capacity for a volume",
+    ),
+    pytest.param(
+        Case(
+            "claim-unbound",
+            ("name-class",),
+            a_pod(volumes=mounts("data")),
+            objects=(a_storage_class("$N-fast"), a_claim_without_class("data")),
+        ),
+        id="a claim that names no class",
     ),
     pytest.param(
         Case(

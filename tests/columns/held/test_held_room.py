@@ -161,6 +161,14 @@ def test_a_pod_on_another_node_moves_a_slot() -> None:
     assert len(held(state)) == 3
 
 
+def test_a_pod_that_becomes_the_owner_leaves_the_slot_that_was_reported_for_it() -> None:
+    slots = {"driver": "a", "executor-2": "a"}
+    state = a_state(a_holder(slots, reported={"executor-2": "d"}), a_member("d", "b"))
+    assert held(state) == {"driver": "a"}
+    state.put(a_holder(slots, owner="d"))
+    assert held(state) == {"executor-2": "a"}
+
+
 def test_room_is_released_while_its_own_pod_is_decided() -> None:
     state = a_state(a_holder({"one": "a", "two": "b"}), a_member("p", "a"))
     before = dict(state.held)

@@ -138,8 +138,9 @@ class HeldRoom:
             self._assign(slots, slot, "")
         for node_name in slots.slots_on:
             self._assign_on(key, node_name)
-        for slot in [each for each in slots.moved if each not in names or not slots.taken_by(each)]:
-            self._change(slots.moved, slot, None)
+        for slot, uid in list(slots.moved.items()):
+            if slot not in names or not slots.taken_by(slot) or uid == slots.owner:
+                self._change(slots.moved, slot, None)
         reported = slots.reported_slots
         self._move_as_reported(key, [slots.uid_by_name[name] for name in reported if name in slots.uid_by_name])
         for slot in names:
