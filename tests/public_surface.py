@@ -20,7 +20,7 @@ import msgspec
 from stowplan.apps.cli import main
 from stowplan.apps.place.commands import place
 
-PUBLIC = ("stowplan.plugin", "stowplan.testing", "stowplan.scores")
+PUBLIC = ("stowplan.plugin", "stowplan.testing", "stowplan.scores", "stowplan.simulation")
 RECORD = Path(__file__).with_name("public_surface.txt")
 
 

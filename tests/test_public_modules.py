@@ -46,8 +46,9 @@ def test_every_public_name_exists_once_and_has_a_docstring(name: str) -> None:
     assert [each for each in module.__all__ if not inspect.getdoc(getattr(module, each))] == []
 
 
-def test_every_name_for_plugins_shows_an_example() -> None:
-    module = importlib.import_module("stowplan.plugin")
+@pytest.mark.parametrize("name", ["stowplan.plugin", "stowplan.simulation"])
+def test_every_name_of_a_library_shows_an_example(name: str) -> None:
+    module = importlib.import_module(name)
     found = {name: getattr(module, name) for name in module.__all__}
     ours = {name: value for name, value in found.items() if "stowplan" in str(getattr(value, "__module__", ""))}
     assert [name for name, value in ours.items() if not has_example(value.__doc__ or "")] == []

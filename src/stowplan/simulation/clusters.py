@@ -59,7 +59,10 @@ class ClusterTemplate(ConfigValue, frozen=True):
 
 
 def documents(text: bytes, file: str, problems: InputProblems) -> Iterator[tuple[str, Document]]:
-    """Yield each object of a cluster with the name of its file. What cannot be used goes to `problems`."""
+    """Yield each object of a cluster with the name of its file. What cannot be used goes to `problems`.
+
+    cluster.load(cluster_from(text, "dump.yaml", problems), problems)
+    """
     as_json = file.endswith(".json") or text.lstrip()[:1] in (b"{", b"[")
     for name, document in manifests.documents_in(text, file, json=as_json):
         if document["kind"] != TEMPLATE:

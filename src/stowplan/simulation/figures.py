@@ -23,7 +23,7 @@ OUTCOMES = ("pending", "bound", "running", "succeeded", "failed", "evicted", "de
 
 
 def figures(run: Simulation) -> dict[str, Any]:
-    """Return the figures of a run that has ended."""
+    """Return the figures of a run that has ended: `figures_of(run)["pods"]["placed"]`."""
     recorder, use = run.recorder, run.recorder.use
     new = [each for each in recorder.outcomes.values() if not each.initial]
     length = (run.cluster.time if run.settings.until is not None else recorder.last) - run.start

@@ -17,7 +17,12 @@ REMEDY = "correct them, or leave them out with --skip-invalid"
 
 
 class InputProblems:
-    """Problems of entries. With `skip` an entry that cannot be used is left out; without it, `check` refuses all."""
+    """Problems of entries. With `skip` an entry that cannot be used is left out; without it, `check` refuses all.
+
+    problems = InputProblems(skip=True)
+    stream = stream_from_csv(text, Templates(), problems)
+    problems.count, problems.named
+    """
 
     def __init__(self, *, skip: bool = False) -> None:
         self.skip, self.count = skip, 0

@@ -16,7 +16,7 @@ def summary(figures: Mapping[str, Any]) -> bytes:
 
 
 def outcome_rows(run: Simulation) -> Iterator[dict[str, Any]]:
-    """Yield a row for each pod of the run, in the order of arrival."""
+    """Yield a row for each pod of the run, in the order of arrival: `[row["waited"] for row in pods_of(run)]`."""
     return (each.row() for each in run.recorder.outcomes.values())
 
 

@@ -38,6 +38,9 @@ class Simulation:
 
     `policies`: the profiles of each configuration that the stream may change to. `brought`: the kinds that plugins
     bring. `prices`: of a node for an hour, by its name or its instance type.
+
+        run = Simulation(cluster, stream, {"default-scheduler": a_profile()}, RunSettings(seed=1))
+        run.run()
     """
 
     def __init__(

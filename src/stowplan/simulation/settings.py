@@ -17,6 +17,8 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     `bind_seconds`, `start_seconds` and `stop_seconds` are the latencies of a binding, of a pod's start on its node, and
     of its termination. `job_seconds`: how long a pod of a Job runs that does not say so. `sample_seconds`: the time
     between two samples of the series; 0 for none.
+
+        RunSettings(seed=1, until=86_400, bind_seconds=0.1, start_seconds=5)
     """
 
     seed: int = 0

@@ -37,7 +37,11 @@ _EFFECTS = ("NoSchedule", "NoExecute")
 
 
 class SimulatedCluster:
-    """A cluster at `time`, in seconds since 1970. Only the run moves it."""
+    """A cluster at `time`, in seconds since 1970. Only the run moves it.
+
+    cluster = SimulatedCluster(settings)
+    cluster.load(cluster_from(text, "dump.yaml", problems), problems)
+    """
 
     def __init__(self, settings: RunSettings = RunSettings()) -> None:  # noqa: B008  # it is frozen
         self.time = START

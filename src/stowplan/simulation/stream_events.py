@@ -25,6 +25,8 @@ class Arrival(StreamEvent, frozen=True, kw_only=True):
     """A pod, or a workload that makes pods, is created.
 
     `duration`: how long each of its pods runs, or, of a workload whose pods never end, until it is deleted.
+
+        Arrival(at=60, duration=600, document={"apiVersion": "v1", "kind": "Pod", ...})
     """
 
     document: Document
@@ -32,13 +34,19 @@ class Arrival(StreamEvent, frozen=True, kw_only=True):
 
 
 class AppliedObject(StreamEvent, frozen=True, kw_only=True):
-    """An object is created, or replaced: a node that comes, a PriorityClass, a policy."""
+    """An object is created, or replaced: a node that comes, a PriorityClass, a policy.
+
+    AppliedObject(at=3600, document={"apiVersion": "v1", "kind": "Node", ...})
+    """
 
     document: Document
 
 
 class DeletedObject(StreamEvent, frozen=True, kw_only=True):
-    """An object is deleted: a node that goes, a Deployment."""
+    """An object is deleted: a node that goes, a Deployment.
+
+    DeletedObject(at=7200, api_version="v1", kind="Node", name="spot-1")
+    """
 
     api_version: str
     kind: str
@@ -47,25 +55,31 @@ class DeletedObject(StreamEvent, frozen=True, kw_only=True):
 
 
 class NodeFailure(StreamEvent, frozen=True, kw_only=True):
-    """A node stops to report: it is not ready, and its pods are evicted when their tolerations end."""
+    """A node stops to report: it is not ready, and its pods are evicted when their tolerations end.
+
+    NodeFailure(at=7200, node="spot-0")
+    """
 
     node: str
 
 
 class NodeRecovery(StreamEvent, frozen=True, kw_only=True):
-    """A node that failed reports again."""
+    """A node that failed reports again: `NodeRecovery(at=9000, node="spot-0")`."""
 
     node: str
 
 
 class NodeCordon(StreamEvent, frozen=True, kw_only=True):
-    """A node is cordoned, or uncordoned."""
+    """A node is cordoned: `NodeCordon(at=60, node="spot-0")`; or uncordoned, with `cordoned=False`."""
 
     node: str
     cordoned: bool = True
 
 
 class PolicyChange(StreamEvent, frozen=True, kw_only=True):
-    """The scheduler goes on with another configuration, by its name."""
+    """The scheduler goes on with another configuration, by its name in `Simulation(policies=…)`.
+
+    PolicyChange(at=21600, configuration="packed")
+    """
 
     configuration: str

@@ -29,7 +29,11 @@ _CONTAINER = {"name": "main", "image": "simulated"}
 
 
 class Templates:
-    """Templates by name. `scheduler_names`: the profiles of the run; a pod for another one can never get a node."""
+    """Templates by name. `scheduler_names`: the profiles of the run; a pod for another one can never get a node.
+
+    templates = Templates(("default-scheduler",))
+    templates.add({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "small"}, ...})
+    """
 
     def __init__(self, scheduler_names: tuple[str, ...] = ()) -> None:
         self._found: dict[str, Document] = {}

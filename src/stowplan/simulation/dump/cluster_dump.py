@@ -30,7 +30,10 @@ Told = Callable[[], None]
 
 
 class ClusterDump:
-    """The objects that decisions depend on. `left_out`: how many objects of each kind are not in the dump."""
+    """The objects that decisions depend on. `left_out`: how many objects of each kind are not in the dump.
+
+    {"apiVersion": "v1", "kind": "List", "items": ClusterDump(documents).anonymised(key)}
+    """
 
     def __init__(
         self,

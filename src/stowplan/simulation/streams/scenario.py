@@ -112,7 +112,10 @@ VERSIONS = {
 def from_yaml(
     text: bytes, templates: Templates, problems: InputProblems, seed: int, *, file: str = "scenario.yaml"
 ) -> list[StreamEvent]:
-    """Read a scenario, and draw its arrivals. What cannot be used goes to `problems`, with its path."""
+    """Read a scenario, and draw its arrivals. What cannot be used goes to `problems`, with its path.
+
+    stream = stream_from_scenario(text, Templates(), problems, seed=1, file="scenario.yaml")
+    """
     try:
         limits = YamlLimits(characters=len(text), nodes=len(text) + ALIASED)
         value = bounded_yaml.load(text, limits)

@@ -32,7 +32,10 @@ Row = Mapping[str, Any]
 
 
 def from_csv(text: bytes, templates: Templates, problems: InputProblems, *, file: str = "stream.csv") -> list[Arrival]:
-    """Read CSV with a header. A row that makes no sense goes to `problems`, with its line."""
+    """Read CSV with a header. A row that makes no sense goes to `problems`, with its line.
+
+    stream = stream_from_csv(b"arrival,duration,cpu\\n0s,10m,2\\n", Templates(), problems, file="trace.csv")
+    """
     try:
         decoded = text.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -62,7 +65,10 @@ def _csv_rows(
 def from_jsonl(
     text: bytes, templates: Templates, problems: InputProblems, *, file: str = "stream.jsonl"
 ) -> list[Arrival]:
-    """Read one JSON object per line."""
+    """Read one JSON object per line.
+
+    stream = stream_from_jsonl(b'{"arrival": 0, "cpu": "2"}', Templates(), problems)
+    """
     return from_rows(_json_rows(text, file, problems), templates, problems, file=file)
 
 
@@ -87,7 +93,10 @@ def _json_rows(text: bytes, file: str, problems: InputProblems) -> Iterator[tupl
 def from_rows(
     rows: Iterable[tuple[str, Row]], templates: Templates, problems: InputProblems, *, file: str
 ) -> list[Arrival]:
-    """Make arrivals of rows, each with its place. A row that makes no sense goes to `problems`."""
+    """Make arrivals of rows, each with its place. A row that makes no sense goes to `problems`.
+
+    stream = stream_from_rows([("row 1", {"arrival": 0, "cpu": "2"})], Templates(), problems, file="mine")
+    """
     found: list[Arrival] = []
     for place, row in rows:
         try:
