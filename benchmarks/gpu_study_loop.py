@@ -15,7 +15,7 @@ import numpy as np
 from stowplan.columns.arrays import Bools, Floats, Ints
 from stowplan.objects.gpu_requests import WHOLE
 from stowplan.plugins.nodes.gpu_sharing.typical_pods import most_frequent
-from stowplan.simulation.gpu_study import FGD, MOST_PODS, RANDOM, Arrival
+from stowplan.simulation.gpu_study import FGD, MOST_PODS, RANDOM, StudyPoint
 from stowplan.simulation.openb import OpenBNode, OpenBPod
 
 CPU, GPU = 128_000, 8 * WHOLE  # of the largest node
@@ -172,11 +172,11 @@ def _whole(scores: Floats) -> Ints:
 
 def run(
     policy: str, nodes: Sequence[OpenBNode], pods: Sequence[OpenBPod], order: Sequence[int], generator: Any = None
-) -> list[Arrival]:
+) -> list[StudyPoint]:
     """Let pods arrive, by their places in the list. Return what `gpu_study.run` does."""
     loop, arrived, placed, found = Loop(policy, nodes, pods, generator), 0, 0, []
     for at in order:
         arrived += pods[at].demand
         placed += pods[at].demand * loop.arrive(pods[at])
-        found.append(Arrival(arrived, placed))
+        found.append(StudyPoint(arrived, placed))
     return found
