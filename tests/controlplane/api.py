@@ -64,9 +64,9 @@ class Api:
     def get(self, path: str) -> Answer:
         return self.ask("GET", path)
 
-    def must(self, method: str, path: str, body: object = None) -> Any:
+    def must(self, method: str, path: str, body: object = None, *, seconds: float = 30) -> Any:
         """The JSON of a success; anything else is an error that shows the answer."""
-        answer = self.ask(method, path, body)
+        answer = self.ask(method, path, body, seconds=seconds)
         if answer.status >= 300:
             raise RuntimeError(f"{method} {self.url}{path} was answered with {answer.status}: {answer.body.decode()}")
         return answer.json()

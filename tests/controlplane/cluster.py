@@ -15,6 +15,8 @@ from tests.controlplane import credentials, manifests
 from tests.controlplane.api import Api
 from tests.controlplane.process import until
 
+ALL_PODS = 300.0  # seconds that a server may take to delete the pods of a namespace: it answers when thousands are gone
+
 
 class KubectlError(RuntimeError):
     """kubectl refused; the text has its arguments and what it said."""
@@ -91,7 +93,7 @@ class Cluster:
             # In this order: no pod can be created in a namespace that is being deleted. Without the second step pods
             # would stay for seconds, as work for the scheduler of the next test.
             api.must("DELETE", f"/api/v1/namespaces/{name}")
-            api.must("DELETE", f"/api/v1/namespaces/{name}/pods?gracePeriodSeconds=0")
+            api.must("DELETE", f"/api/v1/namespaces/{name}/pods?gracePeriodSeconds=0", seconds=ALL_PODS)
 
     def has_default_account(self, namespace: str) -> bool:
         return self.api().answers(f"/api/v1/namespaces/{namespace}/serviceaccounts/default")
