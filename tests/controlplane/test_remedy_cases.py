@@ -34,7 +34,7 @@ NO_CAUSE = {
     **dict.fromkeys(("policy-missing", "policy-invalid", "policy-selector", "owner-unknown"), OURS),
     **dict.fromkeys(("distribution-policy", "reservation-room", "reservation-zone", "extender-labels"), OURS),
     **dict.fromkeys(("reservation-invalid", "reservation-exists"), OURS),
-    **dict.fromkeys(("reservation-order", "reservation-executors"), OURS),
+    **dict.fromkeys(("reservation-order", "reservation-executors", "gpus"), OURS),
     **dict.fromkeys(("group-missing", "group-labels", "group-members", "group-resources"), GANGS),
     **dict.fromkeys(("predicate-label", "predicate-claim", "predicate-expression", "score-missing"), OF_CLUSTERS),
     **dict.fromkeys(("score", "cluster-set", "cluster-set-unbound", "cluster-set-empty"), OF_CLUSTERS),
