@@ -8,6 +8,7 @@ keeps none, so waiting and leading are two roles, and each has ten minutes to se
 from __future__ import annotations
 
 import math
+import shutil
 import threading
 import time
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ from tests.controlplane.place_process import Placer
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.stowplan_process import Stowplan
 
+KEPT_LOGS = Path(__file__).resolve().parents[2] / "build" / "soak"  # of processes that ended by themselves
 SAMPLE_EVERY = 10.0  # seconds
 LEADING = "leading\n"  # what the page /leader says
 LEASE_LOST = "The lease is lost"  # a leader that cannot renew it has to end, as kube-scheduler does
@@ -144,7 +146,7 @@ class Programs(threading.Thread):
             lost = LEASE_LOST in life.program.tail(5)
             life.ended_by = "a lost lease" if lost else f"itself, with {life.program.code}"
             if not lost:
-                self.problems.append(f"{name} ended with {life.program.code}: {life.program.tail(3)}")
+                self.problems.append(f"{name} ended with {life.program.code}; its log is in {self._kept_log(life)}")
             self.lost_leases += lost
             self._start(name)
             return
@@ -153,6 +155,12 @@ class Programs(threading.Thread):
             life.leads_from = age
         if not life.samples or age - life.samples[-1][0] >= SAMPLE_EVERY:
             life.samples.append((age, memory(life.program)))
+
+    def _kept_log(self, life: Life) -> str:
+        """Keep the log, which has the stacks of a crash, and return where: the folder of the soak goes with it."""
+        KEPT_LOGS.mkdir(parents=True, exist_ok=True)
+        shutil.copy(life.program.log, KEPT_LOGS)
+        return f"build/soak/{life.program.log.name}"
 
     def _start(self, name: str) -> None:
         if name == "place":
