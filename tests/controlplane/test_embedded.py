@@ -98,6 +98,7 @@ def days(plane: ControlPlane, request: pytest.FixtureRequest) -> list[tuple[Step
 def test_kubectl_says_the_same(days: list[tuple[Step, tuple[int, str], tuple[int, str]]], number: int) -> None:
     step, real, embedded = days[number]
     assert (real[0] != 0) is step.fails, real[1]
+    assert step.shows in real[1], "what is waited for never came"
     assert embedded[0] == real[0], embedded[1]
     assert comparable(step, embedded[1]) == comparable(step, real[1])
 

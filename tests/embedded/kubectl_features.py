@@ -82,7 +82,7 @@ STATEFUL = (
     Step("the volumes", "get pv volume-0 volume-1"),
     Step("a pod of it as yaml", "get pod st-0 -o yaml"),
     Step("the set as yaml", "get statefulset st -o yaml"),
-    Step("describe the set", "describe statefulset st", shows="create Pod st-1 in StatefulSet st success"),
+    Step("describe the set", "describe statefulset st", shows="Create Pod st-1 in StatefulSet st success"),
     Step("its revisions", "get controllerrevisions -l app=st"),
     Step("a revision as yaml", "get controllerrevisions -l app=st -o yaml"),
     Step("its history", "rollout history statefulset/st"),
