@@ -49,14 +49,15 @@ def scheduled(program: Path, cluster: Cluster) -> Iterator[None]:
 
 
 @contextmanager
-def embedded_cluster(config: pytest.Config) -> Iterator[EmbeddedCluster]:
+def embedded_cluster(config: pytest.Config, nodes: int, prefix: str = "node") -> Iterator[EmbeddedCluster]:
+    """With nodes and kube-scheduler. It starts after them, so that it knows all of them when the first pod comes."""
     try:
         programs = build.programs(build.MAIN, teller(config))
     except build.CannotBuildError as reason:
         pytest.skip(f"no kubectl and no kube-scheduler: {reason}")
     with tempfile.TemporaryDirectory(prefix="stowplan-embedded-") as folder, served(rbac=True) as embedded:
         cluster = EmbeddedCluster(embedded, programs["kubectl"], Path(folder))
-        with scheduled(programs["kube-scheduler"], cluster):
+        with cluster.nodes(nodes, prefix), scheduled(programs["kube-scheduler"], cluster):
             yield cluster
 
 
@@ -88,7 +89,7 @@ def days(plane: ControlPlane, request: pytest.FixtureRequest) -> list[tuple[Step
     # One namespace's name in both, so that the outputs can be compared.
     with plane.nodes(NODES, prefix="day") as nodes, plane.start_kube_scheduler(), plane.namespace("day") as namespace:
         real = play(plane, namespace, nodes[0])
-    with embedded_cluster(request.config) as cluster, cluster.nodes(NODES, prefix="day") as nodes:
+    with embedded_cluster(request.config, NODES, "day") as cluster:
         cluster.api().must("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
         embedded = play(cluster, namespace, nodes[0])
     return list(zip(SCRIPT, real, embedded, strict=True))
@@ -113,7 +114,7 @@ def test_every_known_difference_is_one(days: list[tuple[Step, tuple[int, str], t
 
 
 def test_kube_scheduler_fills_an_embedded_cluster(request: pytest.FixtureRequest) -> None:
-    with embedded_cluster(request.config) as cluster, cluster.nodes(10):
+    with embedded_cluster(request.config, 10) as cluster:
         cluster.kubectl("create", "deployment", "many", "--image=pause", "--replicas=200")
         cluster.kubectl("rollout", "status", "deployment/many", "--timeout=300s")
         pods = cluster.api().must("GET", "/api/v1/namespaces/default/pods")["items"]

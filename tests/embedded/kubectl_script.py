@@ -160,6 +160,12 @@ _MASKS = (
     (r"\.[0-9a-f]{16}\b", ".NUMBER"),
     (r"\(combined from similar events\): ", ""),  # from the eleventh on
 )  # fmt: skip
+# In lists without an order, where lines that are alike are one. Which node a pod gets is for the scheduler to say.
+_PLACES = (
+    (r"[\w/-]*\b(web|db|lone|once|made)-[\w-]+", "POD"),
+    (r"^(POD .* AGE) [a-z]+-\d( <none> <none>)$", r"\1 NODE\2"),
+    (r"(\bPOD .*topology.kubernetes.io/zone=)zone-\d$", r"\1ZONE"),
+)
 
 
 @dataclass(frozen=True)
@@ -234,8 +240,8 @@ def comparable(step: Step, text: str, differences: tuple[Difference, ...] = DIFF
         return []
     if step.last:
         return lines[-1:]
-    return (
-        sorted({re.sub(r"[\w/-]*\b(web|db|lone|once|made)-[\w-]+", "POD", line) for line in lines})
-        if step.sorts
-        else lines
-    )
+    if not step.sorts:
+        return lines
+    for pattern, instead in _PLACES:
+        lines = [re.sub(pattern, instead, line) for line in lines]
+    return sorted({*lines})
