@@ -100,7 +100,7 @@ class Cluster:
 
     @contextlib.contextmanager
     def nodes(
-        self, count: int, *, prefix: str = "node", labels: Mapping[str, str] | None = None,
+        self, count: int, prefix: str = "node", *, labels: Mapping[str, str] | None = None,
         capacity: Mapping[str, str] | None = None,
     ) -> Iterator[list[str]]:  # fmt: skip
         """Nodes `prefix`-0, -1, …, ready and without taints, spread over three zones; gone afterwards."""

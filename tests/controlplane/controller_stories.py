@@ -286,9 +286,10 @@ def evictions(stage: Stage) -> None:
     stage.wait("pdb/web", ".status.disruptionsAllowed=1")
     assert stage.evict(first) == 201
     stage.kubectl(f"wait pod/{first} --for=delete {PATIENCE}")
-    stage.rolled_out("web", 2)
+    # The budget first: it allows none until the new pod is ready, while others may not have seen yet that one is gone.
     stage.wait("pdb/web", ".status.currentHealthy=2", ".status.disruptionsAllowed=1")
     until("the eviction is forgotten", lambda: not stage.items("pdb")[0]["status"].get("disruptedPods"))
+    stage.rolled_out("web", 2)
     stage.see(f"{WORKLOAD},pdb")
 
 
@@ -330,6 +331,7 @@ def no_execute(stage: Stage) -> None:
     with stage.tainted(node, "busy=yes:NoExecute"):
         stage.until_pods("both are waiting again", lambda pods: all(map(_rejected, pods)) and len(pods) == 2)
         stage.wait("deployment/web", ".status.unavailableReplicas=2", ".status.terminatingReplicas=0")
+        stage.wait("deployment/web", ".status.replicas=2", ".status.updatedReplicas=2")
         stage.see(WORKLOAD)
     stage.rolled_out("web", 2)
     stage.see(WORKLOAD)
@@ -346,6 +348,7 @@ kind: CronJob
 metadata: {{name: often}}
 spec:
   schedule: "@every 20s"
+  concurrencyPolicy: Forbid
   jobTemplate:
     metadata: {{labels: {{made-by: often}}}}
     spec:
@@ -353,15 +356,18 @@ spec:
         spec:
           {RESTRICTED}
           restartPolicy: Never
+          {UNSCHEDULED}
           containers: [{{name: main, image: "registry.example/often:1"}}]
 """
 
 
 def cron_job(stage: Stage) -> None:
-    """Suspended as soon as it has run once, before its next time comes."""
+    """Its pod waits until it is suspended: no second job begins while the first one is active."""
     stage.apply(CRON_JOB)
     stage.wait("cronjob/often", ".status.lastScheduleTime")
     stage.kubectl('patch cronjob often -p {"spec":{"suspend":true}}')
+    (pod,) = stage.until_pods("the job has its pod", lambda pods: len(pods) == 1)
+    stage.set_status(pod["metadata"]["name"], phase="Succeeded")
     stage.wait("cronjob/often", ".status.lastSuccessfulTime")
     until("no job is active", lambda: "active" not in stage.items("cronjobs")[0]["status"])
     stage.see("cronjobs,jobs,pods")

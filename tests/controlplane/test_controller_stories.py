@@ -30,7 +30,7 @@ def stages(plane: ControlPlane, request: pytest.FixtureRequest) -> Any:
     """A real cluster and an embedded one, alike, with kube-scheduler in both."""
     with (
         plane.nodes(NODES, prefix="story") as nodes, plane.start_kube_scheduler(),
-        embedded_cluster(request.config) as embedded, embedded.nodes(NODES, prefix="story"),
+        embedded_cluster(request.config, NODES, "story") as embedded,
     ):  # fmt: skip
         yield [(plane, nodes), (embedded, nodes)]
 

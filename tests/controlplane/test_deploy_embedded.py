@@ -116,10 +116,10 @@ def test_the_account_of_the_scheduler_is_enough_and_its_rights_are_needed(
     with deployed(as_plane(guarded), tmp_path, configuration()) as scheduler, guarded.nodes(2), \
             guarded.namespace("rbac") as namespace:  # fmt: skip
         paths = [a_pod(guarded, namespace, f"p{number}") for number in range(5)]
-        until("all run", lambda: {phase(guarded, path) for path in paths} == {"Running"}, 60, scheduler.program.tail)
+        until("all run", lambda: {phase(guarded, path) for path in paths} == {"Running"}, 120, scheduler.program.tail)
         check_no_limit_met(scheduler.program.log)
         scheduled = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events?fieldSelector=reason%3DScheduled"
-        until("it tells of them", lambda: len(guarded.api().must("GET", scheduled)["items"]) == 5, 60)
+        until("it tells of them", lambda: len(guarded.api().must("GET", scheduled)["items"]) == 5, 120)
         role = guarded.api().must("GET", f"/apis/rbac.authorization.k8s.io/v1/clusterroles/{ACCOUNT}")
         assert BINDS in role["rules"]
         set_rules(guarded, [rule for rule in role["rules"] if rule != BINDS])
@@ -129,7 +129,7 @@ def test_the_account_of_the_scheduler_is_enough_and_its_rights_are_needed(
         def told() -> str:
             return scheduler.program.log.read_text(encoding="utf-8").replace("\\", "")
 
-        until("it is refused", lambda: refused in told(), 60, scheduler.program.tail)
+        until("it is refused", lambda: refused in told(), 120, scheduler.program.tail)
         assert phase(guarded, last) == "Pending"
         set_rules(guarded, role["rules"])
         until("it runs", lambda: phase(guarded, last) == "Running", 120, scheduler.program.tail)

@@ -11,6 +11,7 @@ import json
 import os
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,6 +30,8 @@ from tests.embedded.running import EmbeddedCluster, served
 
 pytestmark = pytest.mark.controlplane
 NODES = 3
+PATIENCE = 180.0  # seconds until an answer has what its step waits for
+QUESTIONS = ("api-resources", "auth", "describe", "explain", "get")  # these may be asked again
 
 
 @contextmanager
@@ -46,14 +49,15 @@ def scheduled(program: Path, cluster: Cluster) -> Iterator[None]:
 
 
 @contextmanager
-def embedded_cluster(config: pytest.Config) -> Iterator[EmbeddedCluster]:
+def embedded_cluster(config: pytest.Config, nodes: int, prefix: str = "node") -> Iterator[EmbeddedCluster]:
+    """With nodes and kube-scheduler. It starts after them, so that it knows all of them when the first pod comes."""
     try:
         programs = build.programs(build.MAIN, teller(config))
     except build.CannotBuildError as reason:
         pytest.skip(f"no kubectl and no kube-scheduler: {reason}")
     with tempfile.TemporaryDirectory(prefix="stowplan-embedded-") as folder, served(rbac=True) as embedded:
         cluster = EmbeddedCluster(embedded, programs["kubectl"], Path(folder))
-        with scheduled(programs["kube-scheduler"], cluster):
+        with cluster.nodes(nodes, prefix), scheduled(programs["kube-scheduler"], cluster):
             yield cluster
 
 
@@ -63,12 +67,19 @@ def play(cluster: Cluster, namespace: str, node: str) -> list[tuple[int, str]]:
         "KUBECONFIG": str(cluster.kubeconfig()), "KUBECACHEDIR": str(cluster.folder / "day"), "KUBERC": "off",
     }  # fmt: skip
     said = []
+    assert all(step.command.split(" ")[0] in QUESTIONS for step in SCRIPT if step.shows)
     for step in SCRIPT:
         words = [word.replace("{node}", node).replace("{namespace}", namespace) for word in step.command.split(" ")]
         given = step.input.replace("{namespace}", namespace) if step.input else None
         command = [str(cluster._kubectl), *words, "--namespace", namespace]
-        done = subprocess.run(command, input=given, env=environment, capture_output=True, text=True, check=False)
-        said.append((done.returncode, done.stdout + done.stderr))
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            done = subprocess.run(command, input=given, env=environment, capture_output=True, text=True, check=False)
+            answer = done.stdout + done.stderr
+            if step.shows in answer or time.monotonic() > deadline:
+                break
+            time.sleep(0.1)
+        said.append((done.returncode, answer))
     return said
 
 
@@ -78,7 +89,7 @@ def days(plane: ControlPlane, request: pytest.FixtureRequest) -> list[tuple[Step
     # One namespace's name in both, so that the outputs can be compared.
     with plane.nodes(NODES, prefix="day") as nodes, plane.start_kube_scheduler(), plane.namespace("day") as namespace:
         real = play(plane, namespace, nodes[0])
-    with embedded_cluster(request.config) as cluster, cluster.nodes(NODES, prefix="day") as nodes:
+    with embedded_cluster(request.config, NODES, "day") as cluster:
         cluster.api().must("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
         embedded = play(cluster, namespace, nodes[0])
     return list(zip(SCRIPT, real, embedded, strict=True))
@@ -88,6 +99,7 @@ def days(plane: ControlPlane, request: pytest.FixtureRequest) -> list[tuple[Step
 def test_kubectl_says_the_same(days: list[tuple[Step, tuple[int, str], tuple[int, str]]], number: int) -> None:
     step, real, embedded = days[number]
     assert (real[0] != 0) is step.fails, real[1]
+    assert step.shows in real[1], "what is waited for never came"
     assert embedded[0] == real[0], embedded[1]
     assert comparable(step, embedded[1]) == comparable(step, real[1])
 
@@ -102,13 +114,13 @@ def test_every_known_difference_is_one(days: list[tuple[Step, tuple[int, str], t
 
 
 def test_kube_scheduler_fills_an_embedded_cluster(request: pytest.FixtureRequest) -> None:
-    with embedded_cluster(request.config) as cluster, cluster.nodes(10):
+    with embedded_cluster(request.config, 10) as cluster:
         cluster.kubectl("create", "deployment", "many", "--image=pause", "--replicas=200")
-        cluster.kubectl("rollout", "status", "deployment/many", "--timeout=120s")
+        cluster.kubectl("rollout", "status", "deployment/many", "--timeout=300s")
         pods = cluster.api().must("GET", "/api/v1/namespaces/default/pods")["items"]
         assert len(pods) == 200
         assert {pod["status"]["phase"] for pod in pods} == {"Running"}
-        until("the scheduler has told of each pod", lambda: _told(cluster) >= 200)
+        until("the scheduler has told of each pod", lambda: _told(cluster) >= 200, PATIENCE)
 
 
 def _told(cluster: Cluster) -> int:

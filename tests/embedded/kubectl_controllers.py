@@ -20,6 +20,7 @@ kind: PersistentVolumeClaim
 metadata: {name: claim}
 spec: {accessModes: [ReadWriteOnce], storageClassName: nobody, resources: {requests: {storage: SIZE}}}
 """
+NO_DEPLOYMENTS = r"--for=jsonpath={.status.used.count/deployments\.apps}=0"
 RAISED = '{"spec":{"hard":{"pods":"9","requests.cpu":"2"}}}'
 SCOPED = """
 apiVersion: v1
@@ -66,6 +67,7 @@ REFUSED = "reason=FailedCreate -o custom-columns=REASON:.reason,TYPE:.type,KIND:
 QUOTAS = (
     Step("a quota", "apply -f -", QUOTA),
     Step("it is counted", "wait quota/room --for=jsonpath={.status.used.pods}=0 --timeout=180s"),
+    Step("all of it", f"wait quota/room {NO_DEPLOYMENTS} --timeout=180s"),
     Step("get it", "get quota"),
     Step("get it as yaml", "get quota room -o yaml"),
     Step("describe it", "describe quota room"),
@@ -84,7 +86,7 @@ QUOTAS = (
          "get deployment made -o jsonpath={.status.conditions[?(@.type=='ReplicaFailure')].message}", sorts=True),
     Step("the condition of its replica set",
          "get rs -l app=made -o jsonpath={.items[0].status.conditions[0].message}", sorts=True),
-    Step("its events", f"get events --field-selector {REFUSED}", sorts=True),
+    Step("its events", f"get events --field-selector {REFUSED}", sorts=True, shows="FailedCreate"),
     Step("describe the full quota", "describe quota room"),
     Step("get the full quota", "get quota"),
     Step("raise it", f"patch quota room -p {RAISED}"),
@@ -178,7 +180,7 @@ TAINTS = (
     Step("the one that stays for a while goes", "wait pod/huge --for=delete --timeout=180s", races=True),
     Step("the tolerant one stays", "get pods"),
     Step("its tolerations", "get pod made -o jsonpath={.spec.tolerations}"),
-    Step("the events", f"get events --field-selector {EVICTED}", sorts=True),
+    Step("the events", f"get events --field-selector {EVICTED}", sorts=True, shows="huge"),
     Step("the node", "get node {node} -o jsonpath={.spec.taints[*].key}{.spec.taints[*].effect}"),
     Step("a pod that cannot go there", "apply -f -", _pod("once")),
     Step("it waits", "wait pod/once --for=condition=PodScheduled=False --timeout=180s"),
@@ -232,7 +234,7 @@ CRON = (
     Step("wait for it", "wait job/once --for=condition=Complete --timeout=180s"),
     Step("the job as yaml", "get job once -o yaml"),
     Step("the cron job has seen it", "wait cronjob/nightly --for=jsonpath={.status.lastSuccessfulTime} --timeout=180s"),
-    Step("describe the job", "describe job once"),
+    Step("describe the job", "describe job once", shows="Job completed"),
     Step("describe the cron job", "describe cronjob nightly --show-events=false"),
     Step("one that runs soon", "apply -f -", OFTEN),
     Step("it runs", "wait cronjob/often --for=jsonpath={.status.lastScheduleTime} --timeout=180s"),
@@ -263,7 +265,7 @@ CRON = (
     Step("delete them", "delete cronjob nightly hourly often"),
     Step("their jobs go", "wait jobs --all --for=delete --timeout=180s", races=True),
     Step("pods go with their owners", "wait pods --all --for=delete --timeout=180s", races=True),
-    Step("nothing is left", "get cronjobs,jobs,pods"),
+    Step("nothing is left", "get cronjobs,jobs,pods", shows="No resources found"),
 )  # fmt: skip
 
 AUTOSCALER = """

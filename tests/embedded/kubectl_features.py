@@ -1,4 +1,9 @@
-"""More kubectl commands, by feature: they follow those of a working day (`kubectl_script`)."""
+"""More kubectl commands, by feature: they follow those of a working day (`kubectl_script`).
+
+No step may depend on who is faster. A command that changes something comes back before controllers, events and the
+server's own caches have followed: what shows their work comes after a step that waits for it, or says with `shows`
+what it waits for.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +19,7 @@ class Step:
     sorts: bool = False  # the order of lines is not defined, and lines may repeat
     last: bool = False  # how long a thing took is in the lines before the last
     races: bool = False  # the output depends on timing; only the exit code is compared
+    shows: str = ""  # a question, asked again until its answer has this: it comes from what follows later
 
 
 def told_of(reason: str, name: str) -> Step:
@@ -60,19 +66,23 @@ spec:
 UNMOUNTED = STATEFUL_SET.replace("name: data, mountPath", "name: other, mountPath")
 RETAINED = """{"spec":{"persistentVolumeClaimRetentionPolicy":{"whenScaled":"Delete","whenDeleted":"Delete"}}}"""
 
+AVAILABLE = "--for=jsonpath={.status.phase}=Available"
+BOUND = "--for=jsonpath={.status.phase}=Bound"
 OWNED = "--for=jsonpath={.metadata.ownerReferences[0].kind}=StatefulSet"
 
 STATEFUL = (
     Step("a class and volumes", "apply -f -", STORED),
+    Step("both are free", f"wait pv volume-0 volume-1 {AVAILABLE} --timeout=180s"),
     Step("a mount without a volume", "apply -f -", UNMOUNTED, fails=True),
     Step("a set with claims", "apply -f -", STATEFUL_SET),
     Step("its rollout", "rollout status statefulset/st --timeout=180s", last=True),
+    Step("its claims are bound", f"wait pvc data-st-0 data-st-1 {BOUND} --timeout=180s"),
     Step("its claims", "get pvc"),
     Step("a claim as yaml", "get pvc data-st-0 -o yaml"),
     Step("the volumes", "get pv volume-0 volume-1"),
     Step("a pod of it as yaml", "get pod st-0 -o yaml"),
     Step("the set as yaml", "get statefulset st -o yaml"),
-    Step("describe the set", "describe statefulset st"),
+    Step("describe the set", "describe statefulset st", shows="Create Pod st-1 in StatefulSet st success"),
     Step("its revisions", "get controllerrevisions -l app=st"),
     Step("a revision as yaml", "get controllerrevisions -l app=st -o yaml"),
     Step("its history", "rollout history statefulset/st"),
@@ -173,7 +183,8 @@ spec:
 """
 FIELDS = "--show-managed-fields -o jsonpath={range.metadata.managedFields[?(@.manager!='kube-controller-manager')]}"
 FIELDS += '{.manager}/{.operation}/{.subresource}/{.apiVersion}/{.fieldsV1}{"\\n"}{end}'
-# Controllers write the status after the command has ended; the pods of an old template take longer to go.
+# Controllers write the status after the command has ended; the pods of an old template take longer to go. After each
+# change of the pods, so that each becomes a revision: a controller that is slow would see two changes as one.
 SETTLED = (
     Step("its rollout ends", "rollout status deployment/ours --timeout=180s", last=True),
     Step("its old pods are gone", "wait deployment/ours --for=jsonpath={.status.terminatingReplicas}=0 --timeout=180s"),
@@ -189,14 +200,18 @@ SERVER_SIDE = (
     Step("both own them", f"get deployment ours {FIELDS}", sorts=True),
     Step("another owner of other values", "apply --server-side --field-manager=third -f -", OTHERS, fails=True),
     Step("scale it", "scale deployment/ours --replicas=3"),
+    *SETTLED,
     Step("the scaler owns the replicas", f"get deployment ours {FIELDS}", sorts=True),
     Step("apply over the scaler", "apply --server-side -f -", APPLIED, fails=True),
     Step("apply over it and another", "apply --server-side --field-manager=other -f -", OTHERS, fails=True),
     Step("by force", "apply --server-side --force-conflicts -f -", APPLIED),
+    *SETTLED,
     Step("now it is ours", f"get deployment ours {FIELDS}", sorts=True),
     Step("an image by a command", "set image deployment/ours c=registry.example/ours:3"),
+    *SETTLED,
     Step("a conflict with the command", "apply --server-side -f -", APPLIED, fails=True),
     Step("by force again", "apply --server-side --force-conflicts --field-manager=other -f -", APPLIED),
+    *SETTLED,
     Step("apply less", "apply --server-side --force-conflicts -f -", FEWER),
     *SETTLED,
     Step("the other one keeps what is dropped", "get deployment ours -o yaml"),

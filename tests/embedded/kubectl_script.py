@@ -49,9 +49,10 @@ SCRIPT = (
     Step("get a kind that is not there", "get gadgets", fails=True),
     Step("apply, changed", "apply -f -", CHANGED),
     Step("the second rollout is waited for", "rollout status deployment/web --timeout=180s", last=True),
+    Step("its old pods are gone", f"wait deployment/web {NO_OLD_PODS} --timeout=180s"),
     Step("diffs of nothing", "diff -f -", CHANGED),
     Step("its history", "rollout history deployment/web"),
-    Step("describe a deployment", "describe deployment web"),
+    Step("describe a deployment", "describe deployment web", shows="from 1 to 0"),
     Step("undo", "rollout undo deployment/web"),
     Step("the undoing is waited for", "rollout status deployment/web --timeout=180s", last=True),
     Step("restart", "rollout restart deployment/web"),
@@ -101,10 +102,11 @@ SCRIPT = (
     Step("a cordoned node", "get node {node}"),
     Step("uncordon", "uncordon {node}"),
     Step("drain", "drain {node} --force --ignore-daemonsets", sorts=True),
-    Step("describe a node", "describe node {node}"),
+    Step("describe a node", "describe node {node}", shows="RegisteredNode"),
     Step("uncordon again", "uncordon {node}"),
     Step("a definition", "apply -f -", DEFINITION),
     Step("wait until it is served", "wait crd/widgets.example.io --for=condition=Established --timeout=180s"),
+    Step("its kind can be found", "api-resources --api-group=example.io", shows="widgets"),
     Step("a custom resource", "apply -f -", WIDGET),
     Step("one that is wrong", "apply -f -", WRONG_WIDGET, fails=True),
     Step("get it", "get widgets"),
@@ -113,7 +115,7 @@ SCRIPT = (
     Step("describe it", "describe widget one"),
     Step("patch it", 'patch widget one --type=merge -p {"spec":{"size":4}}'),
     Step("patch its status", 'patch widget one --subresource=status --type=merge -p {"status":{"ready":true}}'),
-    Step("explain it", "explain widget.spec"),
+    Step("explain it", "explain widget.spec", shows="FIELDS:"),
     Step("delete it", "delete widget one"),
     Step("delete its definition", "delete crd widgets.example.io"),
     Step("create by a command", "create deployment made --image=registry.example/made:1 --replicas=2"),
@@ -130,7 +132,7 @@ SCRIPT = (
     Step("delete by kind", "delete deployment,job,statefulset --all"),
     Step("pods go with their owners", "wait pods --all --for=delete --timeout=180s", races=True),
     Step("so do replica sets", "wait replicasets --all --for=delete --timeout=180s", races=True),
-    Step("nothing is left", "get deployments,replicasets,pods,jobs,statefulsets"),
+    Step("nothing is left", "get deployments,replicasets,pods,jobs,statefulsets", shows="No resources found"),
     *STATEFUL,
     *DAEMON,
     *SERVER_SIDE,
@@ -158,6 +160,12 @@ _MASKS = (
     (r"\.[0-9a-f]{16}\b", ".NUMBER"),
     (r"\(combined from similar events\): ", ""),  # from the eleventh on
 )  # fmt: skip
+# In lists without an order, where lines that are alike are one. Which node a pod gets is for the scheduler to say.
+_PLACES = (
+    (r"[\w/-]*\b(web|db|lone|once|made)-[\w-]+", "POD"),
+    (r"^(POD .* AGE) [a-z]+-\d( <none> <none>)$", r"\1 NODE\2"),
+    (r"(\bPOD .*topology.kubernetes.io/zone=)zone-\d$", r"\1ZONE"),
+)
 
 
 @dataclass(frozen=True)
@@ -232,8 +240,8 @@ def comparable(step: Step, text: str, differences: tuple[Difference, ...] = DIFF
         return []
     if step.last:
         return lines[-1:]
-    return (
-        sorted({re.sub(r"[\w/-]*\b(web|db|lone|once|made)-[\w-]+", "POD", line) for line in lines})
-        if step.sorts
-        else lines
-    )
+    if not step.sorts:
+        return lines
+    for pattern, instead in _PLACES:
+        lines = [re.sub(pattern, instead, line) for line in lines]
+    return sorted({*lines})

@@ -14,6 +14,7 @@ from urllib.parse import quote, urlencode
 import pytest
 import yaml
 
+from stowplan.embedded.resources import BUILT_IN
 from tests.embedded import kubectl_manifests as script
 from tests.embedded.controllers.workloads import FAST, JOB, SET
 from tests.embedded.running import served
@@ -85,16 +86,47 @@ KINDS = [yaml.safe_load(text) for text in (*script.WEB.split("---"), script.LONE
     {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "metadata": {"name": "t"},
      "spec": {"token": "x", "audiences": ["a"]}},
     {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview", "metadata": {"name": "s"}},
+    {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "sa"}, "secrets": [{"name": "s"}]},
+    {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "metadata": {"name": "sa"},
+     "spec": {"audiences": ["a"], "expirationSeconds": 900,
+              "boundObjectRef": {"apiVersion": "v1", "kind": "Pod", "name": "lone"}}},
+    *(
+        {"apiVersion": version, "kind": kind, "metadata": {"name": "rs"}, "spec": {
+            "replicas": 1, "selector": selector, "template": {"metadata": {"labels": {"a": "b"}}, "spec": {
+                "containers": [{"name": "c", "image": "x"}]}}}}
+        for version, kind, selector in (("v1", "ReplicationController", {"a": "b"}),
+                                        ("apps/v1", "ReplicaSet", {"matchLabels": {"a": "b"}}))
+    ),
+    {"apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver", "metadata": {"name": "d"},
+     "spec": {"podInfoOnMount": True}},
+    {"apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": {"name": "n"},
+     "spec": {"drivers": [{"name": "d", "nodeID": "n", "allocatable": {"count": 3}}]}},
+    {"apiVersion": "storage.k8s.io/v1", "kind": "CSIStorageCapacity", "metadata": {"name": "csc"},
+     "storageClassName": "fast", "capacity": "1Gi", "nodeTopology": {"matchLabels": {"a": "b"}}},
+    {"apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment", "metadata": {"name": "va"},
+     "spec": {"attacher": "d", "nodeName": "n", "source": {"persistentVolumeName": "pv"}}},
+    {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "dc"},
+     "spec": {"selectors": [{"cel": {"expression": "true"}}]}},
+    {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "rc"},
+     "spec": {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "dc"}}]}}},
+    {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate", "metadata": {"name": "rct"},
+     "spec": {"spec": {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "dc"}}]}}}},
+    {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": "rsl"},
+     "spec": {"driver": "d", "nodeName": "n", "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1},
+              "devices": [{"name": "gpu-0"}]}},
+    {"apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"name": "e"}, "reason": "R", "action": "A",
+     "type": "Normal", "eventTime": "2026-01-01T00:00:00.000000Z", "reportingController": "x",
+     "reportingInstance": "x", "regarding": {"kind": "Pod", "namespace": "default", "name": "lone"}},
 ]  # fmt: skip
 PLURALS = {
     "NetworkPolicy": "networkpolicies", "StorageClass": "storageclasses", "PriorityClass": "priorityclasses",
     "PodDisruptionBudget": "poddisruptionbudgets", "Ingress": "ingresses", "IngressClass": "ingressclasses",
-    "Endpoints": "endpoints",
+    "Endpoints": "endpoints", "CSIStorageCapacity": "csistoragecapacities", "DeviceClass": "deviceclasses",
 }  # fmt: skip
 CLUSTER_WIDE = (
     "Node", "Namespace", "PersistentVolume", "StorageClass", "PriorityClass", "CustomResourceDefinition", "ClusterRole",
     "ClusterRoleBinding", "IngressClass", "SubjectAccessReview", "SelfSubjectAccessReview", "SelfSubjectRulesReview",
-    "TokenReview", "SelfSubjectReview",
+    "TokenReview", "SelfSubjectReview", "CSIDriver", "CSINode", "VolumeAttachment", "DeviceClass", "ResourceSlice",
 )  # fmt: skip
 JUNK: list[Any] = [
     None, 0, -1, 1 << 40, 1.5, True, "", "x", "ä\n", "A" * 300, "5%", "-1", [], {}, [None], [[]], {"a": None},
@@ -202,6 +234,8 @@ class Fuzzer:
                 )
 
     def collection(self, kind: dict[str, Any], namespace: str) -> str:
+        if kind["kind"] == "TokenRequest":
+            return f"/api/v1/namespaces/{namespace}/serviceaccounts/{kind['metadata']['name']}/token"
         version = str(kind["apiVersion"])
         plural = PLURALS.get(kind["kind"], kind["kind"].lower() + "s")
         within = "" if kind["kind"] in CLUSTER_WIDE else f"/namespaces/{namespace}"
@@ -262,6 +296,13 @@ def run(seed: int, requests: int, *, rbac: bool = False) -> dict[int, int]:
                 assert json.loads(text)["code"] == answer.status
         connection.close()
     return statuses
+
+
+def test_every_kind_is_in_it() -> None:
+    """Custom resources have one for all: the server treats them alike."""
+    known = {(str(kind["apiVersion"]), kind["kind"]) for kind in KINDS}
+    missing = [resource for resource in BUILT_IN if (resource.api_version, resource.kind) not in known]
+    assert missing == []
 
 
 def test_odd_requests_with_rbac() -> None:

@@ -174,7 +174,9 @@ def test_an_amount_that_is_none_is_one_line(flag: str, amount: str, tmp_path: Pa
     assert result.stderr.count("\n") == 1 and flag in result.stderr
 
 
-def test_two_clusters_in_one_folder_have_a_kubeconfig_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_clusters_in_one_folder_have_a_kubeconfig_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
     first, second = Path("stowplan.kubeconfig"), Path("stowplan-2.kubeconfig")
 
@@ -195,3 +197,5 @@ def test_two_clusters_in_one_folder_have_a_kubeconfig_each(tmp_path: Path, monke
 
     asyncio.run(story())
     assert list(tmp_path.iterdir()) == []
+    said = f"{first} belongs to another cluster that runs, so this one has {second}."
+    assert capsys.readouterr().out.splitlines().count(said) == 1, "the second one says so"

@@ -78,7 +78,7 @@ async def main(options: UpOptions, stop: asyncio.Event) -> int:
     try:
         write = kubeconfig_file.write_next if options.kubeconfig == kubeconfig_file.DEFAULT else kubeconfig_file.write
         written = write(options.kubeconfig, cluster.kubeconfig())
-        await _work(replace(options, kubeconfig=written.path), cluster, loaded, stop)
+        await _work(replace(options, kubeconfig=written.path), cluster, loaded, stop, wanted=options.kubeconfig)
     finally:
         await cluster.stop()
         if written is not None:
@@ -86,16 +86,23 @@ async def main(options: UpOptions, stop: asyncio.Event) -> int:
     return 0
 
 
-async def _work(options: UpOptions, cluster: Embedded, loaded: LoadedManifests, stop: asyncio.Event) -> None:
-    """Say how to use the cluster, and schedule in it, until `stop` is set."""
+async def _work(
+    options: UpOptions, cluster: Embedded, loaded: LoadedManifests, stop: asyncio.Event, *, wanted: Path
+) -> None:
+    """Say how to use the cluster, and schedule in it, until `stop` is set. `wanted`: the first choice of a file."""
+
+    def show(schedulers: tuple[str, ...]) -> None:
+        taken = wanted if wanted != options.kubeconfig else None
+        hints.show(options.kubeconfig, cluster.url, loaded, schedulers, rbac=options.rbac, taken=taken)
+
     if not options.scheduler:
-        hints.show(options.kubeconfig, cluster.url, loaded, (), rbac=options.rbac)
+        show(())
         await stop.wait()
         return
     code = (*options.plugin_path, *((options.config.parent,) if options.config else ()))
     started = scheduling(options.kubeconfig, Log(options.v), options.config, code, feature_gates=options.feature_gates)
     async with started as (service, working):
-        hints.show(options.kubeconfig, cluster.url, loaded, tuple(service.loaded.profiles), rbac=options.rbac)
+        show(tuple(service.loaded.profiles))
         await asyncio.wait((working, asyncio.ensure_future(stop.wait())), return_when=asyncio.FIRST_COMPLETED)
 
 
