@@ -76,6 +76,10 @@ class CapacityUse:
         self.cost += self.price * passed / HOUR
         self.used_cost += self.used_price * passed / HOUR
 
+    def cost_until(self, now: float) -> float:
+        """Return what all nodes cost until `now`, if nothing changes before."""
+        return self.cost + self.price * (now - self._last) / HOUR
+
     def node_changed(self, node: Node, gone: bool) -> None:
         """Take in a node as it is now."""
         before = self._nodes.pop(node.name, None)

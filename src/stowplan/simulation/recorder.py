@@ -125,8 +125,7 @@ class RunRecorder:
     # -- the series
 
     def sample(self, now: float, table: NodeTable) -> None:
-        """Add a row to the series."""
-        self.use.advance(now)
+        """Add a row to the series. The sums stay where they are: the run may have ended before `now`."""
         use = self.use
         self.series.append({
             "at": round(now - self.start, 6), "nodes": use.nodes, "nodesUsed": use.used_nodes,
@@ -134,7 +133,7 @@ class RunRecorder:
                                                     "deleted")},
             "allocation": parts(use.bound, use.offered), "utilisation": parts(use.running, use.offered),
             "fragmentation": {name: round(part, 6) for name, part in fragmentation(table, self.arrived).items()},
-            "cost": round(use.cost, 6),
+            "cost": round(use.cost_until(now), 6),
         })  # fmt: skip
 
     def end(self, now: float) -> None:
