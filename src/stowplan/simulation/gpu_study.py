@@ -35,7 +35,6 @@ from stowplan.simulation.openb import OpenBNode, OpenBPod
 RANDOM, FGD = "Random", "FGD"
 DETERMINISTIC = ("DotProd", "GpuClustering", "GpuPacking", "BestFit", FGD)
 POLICIES = (RANDOM, *DETERMINISTIC)
-MOST_PODS = 1001  # on a node
 SCHEDULER = "default-scheduler"
 
 
@@ -95,7 +94,7 @@ def run(
     cluster = InstantCluster({SCHEDULER: profile}, NodeOrder(node_order) if draw is None else draw)
     for node in nodes:
         if node.gpus:  # nodes without a GPU take no part
-            cluster.put(node.as_node(MOST_PODS))
+            cluster.put(node.as_node())
     templates: dict[int, Pod] = {}
     arrived = placed = 0
     found = []

@@ -38,8 +38,11 @@ class Templates:
     def __init__(self, scheduler_names: tuple[str, ...] = ()) -> None:
         self._found: dict[str, Document] = {}
         self._scheduler_names = scheduler_names
-        served = {"schedulerName": scheduler_names[0]} if scheduler_names else {}
-        self._plain: Document = {"kind": "Pod", "spec": {**served, "containers": [_CONTAINER]}}
+        self.scheduler_name = next(iter(scheduler_names), "default-scheduler")  # of pods without a template
+        self._plain: Document = {
+            "kind": "Pod",
+            "spec": {"schedulerName": self.scheduler_name, "containers": [_CONTAINER]},
+        }
 
     def __len__(self) -> int:
         return len(self._found)

@@ -136,15 +136,14 @@ class DeviceColumns:
     def _put_node(self, row: int) -> None:
         node = self._state.table.nodes[row]
         assert node is not None, "rows without a node are not looked at"
-        number = min(_offered(node), MOST_DEVICES)
+        number = min(offered(node), MOST_DEVICES)
         if number > self.free.shape[1]:
             self._shape(len(self.number), number)
         model = node.labels.get(MODELS) or node.labels.get(PRODUCT) or ""
-        memory = node.labels.get(MEMORY, "")
         self.free[row] = 0
         self.number[row] = number
         self.model[row] = self._codes.setdefault(model, len(self._codes))
-        self.memory[row] = int(memory) if memory.isascii() and memory.isdigit() and len(memory) < 10 else 0
+        self.memory[row] = memory_of(node)
 
     def _counted(self, row: int, pods: Iterable[PlacedPod]) -> tuple[list[int], int]:
         """What the GPUs of a row have free, and the kinds of the pods there."""
@@ -193,8 +192,14 @@ def take(free: list[int], devices: Iterable[int], milli: int) -> None:
             free[at] = max(free[at] - milli, 0)
 
 
-def _offered(node: Node) -> int:
-    """The number of GPUs that a node offers."""
+def offered(node: Node) -> int:
+    """Return the number of GPUs that a node offers."""
     allocatable: dict[str, Any] = node.status.allocatable
     found = (quantity.of(name, allocatable[name]) for name in (COUNT, RESOURCE) if name in allocatable)
     return max(next(found, 0), 0)
+
+
+def memory_of(node: Node) -> int:
+    """Return the MiB of each GPU of a node; 0 if it does not say."""
+    text = node.labels.get(MEMORY, "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
