@@ -131,6 +131,13 @@ def test_an_order_of_nodes_decides_ties(folder: Path) -> None:
     assert found.exit_code == 2 and "order.txt: line 2: 'n-2' is in line 1, too" in found.stderr
 
 
+def test_a_long_run_has_fewer_samples(folder: Path) -> None:
+    (folder / "trace.csv").write_text("arrival,duration,cpu\n0,10,1\n140d,10,1\n")
+    said("stowplan simulate dump.yaml trace.csv --out out")
+    rows = [json.loads(line) for line in (folder / "out" / "series.jsonl").read_text().splitlines()]
+    assert [row["at"] for row in rows[:2]] == [0, 21 * 60] and len(rows) == 9601
+
+
 def test_two_streams_may_make_up_the_same_names(folder: Path) -> None:
     (folder / "trace.csv").write_text("arrival,cpu,count\n0,1,2\n")
     (folder / "again.csv").write_text("arrival,cpu,count\n0,1,2\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import click
+import msgspec
 
 from stowplan.apps import json_output, plugin_kinds, profile_loader
 from stowplan.apps.simulate import input_files, output_files
@@ -25,6 +27,9 @@ from stowplan.simulation.run import Simulation
 from stowplan.simulation.settings import RunSettings
 from stowplan.simulation.simulated_cluster import SimulatedCluster
 from stowplan.simulation.stream_events import Arrival, StreamEvent
+
+MINUTE = 60.0
+MOST_SAMPLES = 10_000  # about, unless the time between them is given
 
 
 @dataclass(frozen=True)
@@ -44,7 +49,7 @@ class SimulateOptions:
     start_latency: float = 0.0
     stop_latency: float = 0.0
     job_duration: float = 60.0
-    sample: float = 60.0
+    sample: float | None = None
     prices: Path | None = None
     node_order: Path | None = None
     out: Path | None = None
@@ -79,15 +84,16 @@ def prepared(options: SimulateOptions) -> Simulation:
     problems = InputProblems(skip=options.skip_invalid)
     profiles = _profiles(options.config, options)
     policies = dict(_named(each, options) for each in options.configurations)
-    settings = RunSettings(
+    chosen = RunSettings(
         seed=options.seed, until=options.until, bind_seconds=options.bind_latency, start_seconds=options.start_latency,
-        stop_seconds=options.stop_latency, job_seconds=options.job_duration, sample_seconds=options.sample,
+        stop_seconds=options.stop_latency, job_seconds=options.job_duration,
     )  # fmt: skip
     names = tuple(dict.fromkeys((*profiles, *(name for each in policies.values() for name in each))))
     prices, node_order = input_files.prices(options.prices), input_files.node_order(options.node_order)
     with _without_collection():
         templates, others = input_files.templates_of(options.templates, names, problems)
-        events = input_files.streams(options.streams, templates, problems, settings.seed)
+        events = input_files.streams(options.streams, templates, problems, chosen.seed)
+        settings = msgspec.structs.replace(chosen, sample_seconds=_sample_seconds(options, events))
         cluster = SimulatedCluster(settings)
         pairs = clusters.served(input_files.cluster_documents(options.cluster, problems), names, problems)
         skipped = cluster.load(pairs, problems)
@@ -103,6 +109,14 @@ def prepared(options: SimulateOptions) -> Simulation:
         cluster, events, profiles, settings, policies=policies, brought=brought, prices=prices, problems=problems,
         node_order=node_order,
     )  # fmt: skip
+
+
+def _sample_seconds(options: SimulateOptions, events: Iterable[StreamEvent]) -> float:
+    """The time between two samples: as given, else a minute, and more where these were very many."""
+    if options.sample is not None:
+        return options.sample
+    length = options.until or max((each.at for each in events), default=0.0)
+    return MINUTE * max(math.ceil(length / MINUTE / MOST_SAMPLES), 1)
 
 
 def _asking_for_shares(events: Iterable[StreamEvent], cluster: SimulatedCluster) -> int:

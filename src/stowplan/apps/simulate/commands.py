@@ -50,9 +50,9 @@ from stowplan.apps.flags import FEATURE_GATES, OUTPUT, PLUGIN_PATH, Length
 @click.option(
     "--sample",
     type=Length(),
-    default="60s",
-    show_default=True,
-    help="The time between two rows of the series; 0: no series, and no fragmentation.",
+    metavar="TIME",
+    help="The time between two rows of the series; 0: no series, and no fragmentation.  [default: 60s; in runs of more "
+    "than a week so that there are about 10,000]",
 )
 @click.option(
     "--prices",
