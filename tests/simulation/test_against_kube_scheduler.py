@@ -38,7 +38,9 @@ class HeardDecisions:
                 pods[uid] = {**pods[uid], "spec": {**pods[uid]["spec"], "nodeName": assumed.node_name}}
         pods.pop(decision.pod.uid)
         pod = store.get("pods", decision.pod.key)
-        cluster = {**lists, "pods": list(pods.values())}
+        # Of equally important pods kube-scheduler keeps the one that its cache has first. No object tells which; in the
+        # recorder it is the first of this list. We keep the one with the lower uid.
+        cluster = {**lists, "pods": [pods[uid] for uid in sorted(pods)]}
         self.scenarios.append({"id": "", "config": None, "cluster": cluster, "pod": pod})
         self.told.append(told(decision))
 

@@ -91,7 +91,11 @@ def expanded(document: Mapping[str, Any]) -> Iterator[Document]:
         raise ConfigError(f"apiVersion is {found.api_version}, expected {GROUP}", path=TEMPLATE)
     for number, pool in enumerate(found.nodes):
         yield from nodes_of(pool, f"nodes[{number}]")
-    yield from found.objects
+    for number, each in enumerate(found.objects):
+        if not isinstance(each.get("kind"), str):
+            remedy = "every object needs apiVersion and kind"
+            raise ConfigError("not a Kubernetes object", path=f"objects[{number}]", remedy=remedy)
+        yield each
 
 
 def nodes_of(pool: NodePool, path: str) -> Iterator[Document]:

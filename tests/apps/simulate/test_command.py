@@ -177,6 +177,26 @@ def test_a_cluster_without_objects_is_refused(folder: Path) -> None:
     assert found.exit_code == 2 and found.stderr.startswith("stowplan: empty: has no objects")
 
 
+@pytest.mark.parametrize("metadata", ["annotations: .inf", "labels: [a]"])
+@pytest.mark.parametrize("head", ["kind: Pod, spec: {containers: []}", "kind: PodTemplate, template: {spec: {}}"])
+def test_a_template_with_metadata_that_make_no_sense_is_refused(folder: Path, head: str, metadata: str) -> None:
+    (folder / "t.yaml").write_text(f"{{{head}, apiVersion: v1, metadata: {{name: small, {metadata}}}}}")
+    (folder / "trace.csv").write_text("arrival,template,owner\n0,small,al\n")
+    found = said("stowplan simulate dump.yaml trace.csv --templates t.yaml")
+    assert found.exit_code == 2 and f"small: metadata.{metadata.partition(':')[0]} is " in found.stderr
+
+
+SPECS = ["{}", "{containers: []}", "{containers: [x]}", "{containers: [{name: a, image: b, resources: [1]}]}"]
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_requests_for_a_template_without_a_right_container_are_refused(folder: Path, spec: str) -> None:
+    (folder / "t.yaml").write_text(f"{{kind: Pod, apiVersion: v1, metadata: {{name: small}}, spec: {spec}}}")
+    (folder / "trace.csv").write_text("arrival,template,cpu\n0,small,1\n")
+    found = said("stowplan simulate dump.yaml trace.csv --templates t.yaml")
+    assert found.exit_code == 2 and found.stderr.startswith("stowplan: trace.csv: line 2: ")
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
