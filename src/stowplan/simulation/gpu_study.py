@@ -95,25 +95,26 @@ def run(
     for node in nodes:
         if node.gpus:  # nodes without a GPU take no part
             cluster.put(node.as_node())
-    templates: dict[int, Pod] = {}
+    templates: dict[tuple[object, ...], Pod] = {}  # a list has few pods that differ in more than their names
     arrived = placed = 0
     found = []
     for number, at in enumerate(order):
-        template = templates.get(at)
+        arriving = pods[at]
+        key = (*arriving.shape, arriving.memory_mib)
+        template = templates.get(key)
         if template is None:
-            template = templates[at] = pods[at].as_pod()
-        pod = _numbered(template, number)
-        arrived += pods[at].demand
+            template = templates[key] = arriving.as_pod()
+        pod = _numbered(template, f"{arriving.name}-{number}")
+        arrived += arriving.demand
         if cluster.arrive(pod) is None:
             cluster.remove(pod)
         else:
-            placed += pods[at].demand
+            placed += arriving.demand
         found.append(StudyPoint(arrived, placed))
     return found
 
 
-def _numbered(template: Pod, number: int) -> Pod:
-    name = f"{template.name}-{number}"
+def _numbered(template: Pod, name: str) -> Pod:
     pod = msgspec.structs.replace(template, metadata=msgspec.structs.replace(template.metadata, name=name, uid=name))
     vars(pod)["shape"] = template.shape
     return pod

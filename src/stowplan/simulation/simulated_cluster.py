@@ -169,7 +169,7 @@ class SimulatedCluster:
         self.api.write(nodes, {**node, "spec": spec}, RequestOptions(self.time))
 
     def _resource(self, version: str, kind: str) -> ServedResource:
-        found = self.api.catalogue.of_kind(version, kind)
+        found = self.api.catalogue.of_kind(str(version), str(kind))
         if found is None:
             raise ConfigError(f"{kind or 'an object without a kind'} of {version or 'no version'} is not served")
         return found

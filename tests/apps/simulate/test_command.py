@@ -186,6 +186,14 @@ def test_a_template_with_metadata_that_make_no_sense_is_refused(folder: Path, he
     assert found.exit_code == 2 and f"small: metadata.{metadata.partition(':')[0]} is " in found.stderr
 
 
+def test_a_template_whose_version_is_no_text_is_refused(folder: Path) -> None:
+    spec = "{selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: []}}}"
+    (folder / "t.yaml").write_text(f"{{kind: Deployment, apiVersion: 1.5, metadata: {{name: web}}, spec: {spec}}}")
+    (folder / "trace.csv").write_text("arrival,template\n0,web\n")
+    found = said("stowplan simulate dump.yaml trace.csv --templates t.yaml")
+    assert found.exit_code == 2 and "trace.csv: line 2: Deployment of 1.5 is not served" in found.stderr
+
+
 SPECS = ["{}", "{containers: []}", "{containers: [x]}", "{containers: [{name: a, image: b, resources: [1]}]}"]
 
 

@@ -40,6 +40,14 @@ def of_state(state: ClusterState) -> DeviceColumns:
     return columns
 
 
+def assignments_of(state: ClusterState) -> DeviceColumns:
+    """Return the same columns, for questions about one pod: what pods took of rows may be out of date."""
+    columns: DeviceColumns | None = state.table.row_columns.get(KEY)
+    if columns is None or columns.misses_nodes():
+        return of_state(state)
+    return columns
+
+
 class DeviceColumns:
     def __init__(self, state: ClusterState) -> None:
         self._state = state
@@ -51,7 +59,7 @@ class DeviceColumns:
         self.kinds: Ints = np.zeros(0, np.int64)
         self._codes: dict[str, int] = {"": 0}  # of the models
         self._allowed: dict[tuple[frozenset[str], ...], Bools] = {}  # by the number of a model, of the last constraints
-        self._clock = -1
+        self._clock = self._nodes_clock = -1
         self._prune_above = PRUNE_ABOVE
 
     # -- questions
@@ -109,6 +117,10 @@ class DeviceColumns:
 
     # -- keeping the columns
 
+    def misses_nodes(self) -> bool:
+        """True if a node changed since the columns were brought up to date."""
+        return self._nodes_clock != self._state.table.node_clock
+
     def refresh(self) -> None:
         table = self._state.table
         if self._clock == table.clock:
@@ -121,7 +133,7 @@ class DeviceColumns:
                 self._put_node(row)
             free, self.kinds[row] = self._counted(row, self._state.pods_on[row].values())
             self.free[row, : len(free)] = free
-        self._clock = table.clock
+        self._clock, self._nodes_clock = table.clock, table.node_clock
 
     def _grow(self, capacity: int) -> None:
         for name in ("number", "model", "memory", "kinds"):
