@@ -40,8 +40,11 @@ class HeardDecisions:
         pod = store.get("pods", decision.pod.key)
         # Of equally important pods kube-scheduler keeps the one that its cache has first. No object tells which; in the
         # recorder it is the first of this list. We keep the one with the lower uid.
-        cluster = {**lists, "pods": [pods[uid] for uid in sorted(pods)]}
-        self.scenarios.append({"id": "", "config": None, "cluster": cluster, "pod": pod})
+        lists["pods"] = [pods[uid] for uid in sorted(pods)]
+        # Of an image that nodes have in different sizes both take the size that they were told first.
+        row_of = self._run.engine.state.table.row_of
+        lists["nodes"].sort(key=lambda node: row_of[node["metadata"]["name"]])
+        self.scenarios.append({"id": "", "config": None, "cluster": lists, "pod": pod})
         self.told.append(told(decision))
 
 
