@@ -15,8 +15,8 @@ import numpy as np
 from stowplan.columns.arrays import Bools, Floats, Ints
 from stowplan.objects.gpu_requests import WHOLE
 from stowplan.plugins.nodes.gpu_sharing.typical_pods import most_frequent
-from stowplan.simulation.gpu_study import FGD, MOST_PODS, RANDOM, StudyPoint
-from stowplan.simulation.openb import OpenBNode, OpenBPod
+from stowplan.simulation.gpu_study import FGD, RANDOM, StudyPoint
+from stowplan.simulation.openb import MOST_PODS, OpenBNode, OpenBPod
 
 CPU, GPU = 128_000, 8 * WHOLE  # of the largest node
 

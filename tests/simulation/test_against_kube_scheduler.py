@@ -38,8 +38,13 @@ class HeardDecisions:
                 pods[uid] = {**pods[uid], "spec": {**pods[uid]["spec"], "nodeName": assumed.node_name}}
         pods.pop(decision.pod.uid)
         pod = store.get("pods", decision.pod.key)
-        cluster = {**lists, "pods": list(pods.values())}
-        self.scenarios.append({"id": "", "config": None, "cluster": cluster, "pod": pod})
+        # Of equally important pods kube-scheduler keeps the one that its cache has first. No object tells which; in the
+        # recorder it is the first of this list. We keep the one with the lower uid.
+        lists["pods"] = [pods[uid] for uid in sorted(pods)]
+        # Of an image that nodes have in different sizes both take the size that they were told first.
+        row_of = self._run.engine.state.table.row_of
+        lists["nodes"].sort(key=lambda node: row_of[node["metadata"]["name"]])
+        self.scenarios.append({"id": "", "config": None, "cluster": lists, "pod": pod})
         self.told.append(told(decision))
 
 

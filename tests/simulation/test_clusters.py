@@ -68,6 +68,8 @@ def test_a_cluster_with_cron_jobs_needs_an_end() -> None:
 WRONG = [
     ("nodes: [{count: -1}]", "c.yaml: nodes[0].count: found -1"),
     ("nodes: [{capacity: {cpu: much}}]", "c.yaml: nodes[0].capacity.cpu: found 'much'"),
+    ("objects: [{metadata: {name: a}}]", "c.yaml: objects[0]: not a Kubernetes object"),
+    ("nodes: [{price: -1}]", "c.yaml: nodes[0].price: found -1"),
     ("nodes: [{cont: 1}]", "c.yaml: nodes[0].cont: unknown field"),
 ]
 

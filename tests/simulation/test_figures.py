@@ -19,8 +19,11 @@ from tests.simulation.runs import HEAD, a_cluster
 NODES = HEAD + "nodes: [{name: w, count: 2, capacity: {cpu: 4, memory: 8Gi, pods: 10}%s}]\n"
 
 
-def a_run(rows: str, *, price: str = "", prices: Mapping[str, float] | None = None, until: float = 7200) -> Simulation:
-    settings = RunSettings(until=until, sample_seconds=600)
+def a_run(
+    rows: str, *, price: str = "", prices: Mapping[str, float] | None = None, until: float | None = 7200,
+    sample: float = 600,
+) -> Simulation:  # fmt: skip
+    settings = RunSettings(until=until, sample_seconds=sample)
     stream = table.from_csv(f"arrival,duration,cpu,namespace\n{rows}".encode(), Templates(), InputProblems())
     cluster = a_cluster((NODES % price).encode(), settings)
     run = Simulation(cluster, stream, profile_loader.defaults()[1], settings, prices=prices)
@@ -32,6 +35,17 @@ def test_allocation_is_averaged_over_the_whole_run() -> None:
     """Two of eight CPUs for half of the time."""
     found = figures(a_run("0,3600,2,a\n"))
     assert found["allocation"] == found["utilisation"] == {"cpu": 0.125, "memory": 0, "pods": 0.025}
+
+
+@pytest.mark.parametrize("sample", [0, 7, 60, 600])
+def test_a_run_without_an_end_is_averaged_until_its_last_change(sample: float) -> None:
+    """Two of eight CPUs for 100 seconds, then four for 50: sums do not go on to samples after the end."""
+    run = a_run("0,150,2,a\n100,50,2,a\n", price=", price: 3.6", until=None, sample=sample)
+    found = figures(run)
+    assert found["seconds"] == 150 and found["allocation"]["cpu"] == round((2 * 150 + 2 * 50) / (8 * 150), 6)
+    assert found["nodes"]["hours"] == round(2 * 150 / 3600, 6)
+    assert found["cost"]["all"] == pytest.approx(2 * 0.15)
+    assert all(row["cost"] == pytest.approx(2 * row["at"] / 1000) for row in run.recorder.series)
 
 
 @pytest.mark.parametrize(

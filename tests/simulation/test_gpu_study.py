@@ -41,7 +41,7 @@ def in_the_engine(policy: str, nodes: list[OpenBNode], pods: list[OpenBPod], ord
     profile = gpu_study.profile_of(policy, pods)
     cluster = InstantCluster({gpu_study.SCHEDULER: profile}, NodeOrder(node.name for node in nodes))
     for node in sorted(nodes, key=lambda node: node.name, reverse=True):  # rows are in another order than ties
-        cluster.put(node.as_node(gpu_study.MOST_PODS))
+        cluster.put(node.as_node())
     found: list[Placed | None] = []
     for at in order:
         pod = pods[at].as_pod()
@@ -72,7 +72,7 @@ def test_random_takes_every_node_and_gpu() -> None:
     profile = gpu_study.profile_of("Random", pods)
     cluster = InstantCluster({gpu_study.SCHEDULER: profile}, generator)
     for node in the_nodes()[:3]:
-        cluster.put(node.as_node(gpu_study.MOST_PODS))
+        cluster.put(node.as_node())
     for number in range(90):
         pod = OpenBPod(f"p{number}", 1000, 1, 1, 100).as_pod()
         name = cluster.arrive(pod)

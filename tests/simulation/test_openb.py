@@ -6,6 +6,7 @@ import pytest
 
 from stowplan.objects.errors import ConfigError
 from stowplan.simulation import openb
+from stowplan.simulation.input_problems import InputProblems
 from stowplan.simulation.openb import OpenBNode, OpenBPod
 
 NODES = "sn,cpu_milli,memory_mib,gpu,model\n"
@@ -34,6 +35,29 @@ def test_rows_become_objects() -> None:
     assert pod.shape.gpus is not None
     assert (pod.shape.gpus.count, pod.shape.gpus.models) == (2, frozenset(("T4", "A10")))
     assert OpenBPod("q", 1, 1, 0, 0, "T4").as_pod().shape.gpus is None
+
+
+def test_a_node_becomes_an_object_of_the_api() -> None:
+    node = OpenBNode("a", 64000, 262144, 2, "P100").as_document()
+    assert node["status"]["allocatable"] == {
+        "cpu": "64000m", "memory": "262144Mi", "pods": "1001", "alibabacloud.com/gpu-count": "2",
+    }  # fmt: skip
+    assert node["metadata"]["labels"]["alibabacloud.com/gpu-card-model"] == "P100"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [(NODES, True), (PODS, True), ("arrival,cpu\n0,1\n", False), ("", False), ("\ufeffname,cpu_milli\n", True)],
+)
+def test_lists_of_openb_are_known_by_their_columns(text: str, found: bool) -> None:
+    assert openb.is_list(text.encode()) is found
+
+
+def test_problems_of_rows_can_be_gathered() -> None:
+    problems = InputProblems(skip=True)
+    text = f"{PODS}p,1,1\nq,x,1,0,0,\nfine,1,1,0,0,\n"
+    assert [pod.name for pod in openb.read_pods(text.encode(), "p.csv", problems)] == ["fine"]
+    assert [each.split(": ")[1] for each in problems.named] == ["line 2", "line 3"]
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
+from stowplan.apps import profile_loader
 from stowplan.objects.errors import ConfigError
 from stowplan.simulation import output
 from stowplan.simulation.figures import figures
 from stowplan.simulation.input_problems import InputProblems
 from stowplan.simulation.run import Simulation
+from stowplan.simulation.settings import RunSettings
 from stowplan.simulation.stream_events import (
     AppliedObject,
     Arrival,
@@ -25,7 +27,7 @@ from stowplan.simulation.stream_events import (
 )
 from stowplan.simulation.streams import table
 from stowplan.simulation.templates import Templates
-from tests.simulation.runs import a_cluster_text, a_run
+from tests.simulation.runs import a_cluster, a_cluster_text, a_run
 
 
 def a_pod(name: str, at: float = 0.0, duration: float | None = None, **requests: str) -> Arrival:
@@ -138,6 +140,22 @@ def test_what_the_server_refuses_can_be_skipped_and_is_counted(event: StreamEven
     run = a_run([event, a_pod("fine", cpu="1")], problems=problems)
     assert named in problems.named[0] and figures(run)["skipped"] == {"problems": 1}
     assert rows(run)["fine"]["node"]
+
+
+def test_all_that_no_server_takes_is_named_before_the_run_begins() -> None:
+    moments: list[float] = []
+    late = [a_pod("Bad_1", 50, cpu="1"), a_pod("fine", 60, cpu="1"), a_pod("bad-2", 70, **{"nvidia.com/gpu": "1.5"})]
+    cluster = a_cluster(a_cluster_text(), RunSettings())
+    run = Simulation(cluster, late, profile_loader.defaults()[1])
+    with pytest.raises(ConfigError) as refused:
+        run.run(lambda found: moments.append(found.elapsed))
+    assert str(refused.value).startswith("2 entries cannot be used") and moments == []
+    assert "stream: Bad_1: " in str(refused.value) and "must be an integer" in str(refused.value)
+
+
+def test_a_name_may_be_used_again_when_its_pod_is_gone() -> None:
+    run = a_run([a_pod("a", 0, 10, cpu="1"), a_pod("a", 20, 10, cpu="1")])
+    assert figures(run)["pods"]["placed"] == 2
 
 
 def all_bytes(seed: int) -> bytes:

@@ -116,6 +116,8 @@ def _items(document: Any, file: str, path: str) -> Iterator[Document]:
     if _is_simulator_export(document):
         for key, items in document.items():
             version, kind = _EXPORTED.get(key, ("", ""))
+            if items and not kind:
+                yield {"kind": key}  # such as schedulerConfig: no objects, so it counts as a kind that is not served
             for item in items or () if kind else ():
                 yield from _items({"apiVersion": version, "kind": kind, **item}, file, f"{key} {path}".strip())
         return
@@ -159,9 +161,15 @@ def _raise(error: ConfigError) -> None:
 
 
 def load_documents(
-    api: Api, pairs: Iterable[tuple[str, Document]], now: float, on_refused: Callable[[ConfigError], None] = _raise
+    api: Api,
+    pairs: Iterable[tuple[str, Document]],
+    now: float,
+    on_refused: Callable[[ConfigError], None] = _raise,
+    on_repeated: Callable[[ConfigError], None] = lambda _: None,
 ) -> LoadedManifests:
-    """Create objects, each with the name of its file. `on_refused` gets the error of each that cannot be used."""
+    """Create objects, each with the name of its file. `on_refused` gets the error of each that cannot be used, and
+    `on_repeated` that of each which these files have already.
+    """
     found = sorted(pairs, key=lambda pair: _rank(pair[1]))
     result = LoadedManifests()
     uids: Uids = {}
@@ -177,11 +185,13 @@ def load_documents(
         except ApiError as error:
             if error.reason == "AlreadyExists":
                 result.present[kind] += 1
+                if _place(resource, document) in uids:
+                    on_repeated(ConfigError(error.message, file=file, path=_path(document)))
                 continue
             on_refused(_refused(error, file, document))
             continue
         result.loaded[kind] += 1
-        uids[kind, created["metadata"].get("namespace", ""), created["metadata"]["name"]] = created["metadata"]["uid"]
+        uids[_place(resource, created)] = created["metadata"]["uid"]
         if resource.collection == "cronjobs.batch":
             cron_jobs.append((file, resource, created, document))
     for file, resource, created, document in cron_jobs:  # their jobs are there now
@@ -193,9 +203,20 @@ def load_documents(
 
 
 def _refused(error: ApiError, file: str, document: Document) -> ConfigError:
+    return ConfigError(error.message, file=file, path=_path(document))
+
+
+def _path(document: Document) -> str:
     metadata = document.get("metadata")
     name = metadata.get("name", "") if isinstance(metadata, dict) else ""
-    return ConfigError(error.message, file=file, path=f"{document['kind']} {name}".strip())
+    return f"{document['kind']} {name}".strip()
+
+
+def _place(resource: ServedResource, document: Document) -> tuple[str, str, str]:
+    """The kind, the namespace and the name of an object that the server took, or would take."""
+    metadata = document["metadata"]
+    namespace = str(metadata.get("namespace") or "default") if resource.namespaced else ""
+    return document["kind"], namespace, str(metadata["name"])
 
 
 def _rank(document: Document) -> int:

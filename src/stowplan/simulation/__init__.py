@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         NodeRecovery,
         PolicyChange,
     )
+    from stowplan.simulation.streams.openb_list import from_openb as stream_from_openb
     from stowplan.simulation.streams.scenario import from_yaml as stream_from_scenario
     from stowplan.simulation.streams.table import from_csv as stream_from_csv
     from stowplan.simulation.streams.table import from_jsonl as stream_from_jsonl
@@ -64,6 +65,7 @@ __all__ = [
     "pods_of",
     "stream_from_csv",
     "stream_from_jsonl",
+    "stream_from_openb",
     "stream_from_rows",
     "stream_from_scenario",
 ]
@@ -88,6 +90,7 @@ _PLACES = {
     "pods_of": "output.outcome_rows",
     "stream_from_csv": "streams.table.from_csv",
     "stream_from_jsonl": "streams.table.from_jsonl",
+    "stream_from_openb": "streams.openb_list.from_openb",
     "stream_from_rows": "streams.table.from_rows",
     "stream_from_scenario": "streams.scenario.from_yaml",
 }

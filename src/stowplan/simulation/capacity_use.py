@@ -6,6 +6,7 @@ are whole numbers in the units of the columns (thousandths of a CPU, bytes, piec
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 
@@ -13,6 +14,8 @@ import msgspec
 
 from stowplan.objects import quantity
 from stowplan.objects.nodes import Node
+from stowplan.simulation import gpu_use
+from stowplan.simulation.gpu_use import OfferedGpus
 
 HOUR = 3600.0
 PRICE = "stowplan.io/price-per-hour"  # an annotation or a label of nodes
@@ -22,13 +25,17 @@ Prices = Callable[[Node], float | None]
 
 
 def price_of(node: Node, table: Mapping[str, float]) -> float | None:
-    """The price of a node for an hour: its annotation, else its label, else the table's for its name or its type."""
+    """The price of a node for an hour: its annotation, else its label, else the table's for its name or its type.
+
+    None if there is none, or what is there is no price.
+    """
     text = node.annotations.get(PRICE, node.labels.get(PRICE))
     if text is not None:
         try:
-            return max(float(text), 0.0)
+            price = float(text)
         except ValueError:
             return None
+        return price if 0 <= price < math.inf else None
     return table.get(node.name, table.get(node.labels.get(INSTANCE_TYPE, "")))
 
 
@@ -36,13 +43,17 @@ class _OfferedNode(msgspec.Struct):
     offered: dict[str, int]
     price: float | None
     pods: int = 0
+    gpus: OfferedGpus = OfferedGpus()
 
 
 class CapacityUse:
-    """`offered`, `bound` and `running`: the amounts of all nodes, of pods that have a node, and of those that run."""
+    """`offered`, `bound` and `running`: the amounts of all nodes, of pods that have a node, and of those that run.
 
-    def __init__(self, prices: Mapping[str, float], start: float) -> None:
-        self._prices, self._last = prices, start
+    `shares_gpus`: GPUs count in thousandths.
+    """
+
+    def __init__(self, prices: Mapping[str, float], start: float, shares_gpus: bool = False) -> None:
+        self._prices, self._last, self._shares_gpus = prices, start, shares_gpus
         self._nodes: dict[str, _OfferedNode] = {}
         self._pods_on: Counter[str] = Counter()
         self.offered: defaultdict[str, int] = defaultdict(int)
@@ -76,6 +87,10 @@ class CapacityUse:
         self.cost += self.price * passed / HOUR
         self.used_cost += self.used_price * passed / HOUR
 
+    def cost_until(self, now: float) -> float:
+        """Return what all nodes cost until `now`, if nothing changes before."""
+        return self.cost + self.price * (now - self._last) / HOUR
+
     def node_changed(self, node: Node, gone: bool) -> None:
         """Take in a node as it is now."""
         before = self._nodes.pop(node.name, None)
@@ -86,7 +101,11 @@ class CapacityUse:
         if gone:
             return
         offered = {name: quantity.of(name, text) for name, text in node.status.allocatable.items()}
-        known = self._nodes[node.name] = _OfferedNode(offered, price_of(node, self._prices), self._pods_on[node.name])
+        known = _OfferedNode(offered, price_of(node, self._prices), self._pods_on[node.name])
+        if self._shares_gpus:
+            known.gpus = gpu_use.of_node(node)
+            known.offered = gpu_use.with_offered(offered, known.gpus)
+        self._nodes[node.name] = known
         if known.price is None:
             self.unpriced.add(node.name)
         self._offer(known, 1)
@@ -103,6 +122,11 @@ class CapacityUse:
         self.used_nodes += sign
         self.used_price += sign * (node.price or 0.0)
         self.most_used_nodes = max(self.most_used_nodes, self.used_nodes)
+
+    def gpus_of(self, node_name: str) -> OfferedGpus:
+        """Return the GPUs of a node."""
+        node = self._nodes.get(node_name)
+        return OfferedGpus() if node is None else node.gpus
 
     def pod_bound(self, node_name: str, amounts: Mapping[str, int], sign: int) -> None:
         """A pod took amounts of a node, or (`sign` -1) gave them back."""

@@ -1,4 +1,4 @@
-"""Where the cluster of a run comes from: a dump, an export of kube-scheduler-simulator, or a template with counts.
+"""Where the cluster of a run comes from: a dump, kube-scheduler-simulator's export, OpenB's nodes, or a template.
 
     apiVersion: simulation.stowplan.io/v1alpha1
     kind: ClusterTemplate
@@ -17,6 +17,7 @@ A text may have several documents, so a template can stand beside the objects of
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -24,6 +25,7 @@ from stowplan.embedded import manifests
 from stowplan.framework.config.document import ConfigValue, decode
 from stowplan.objects import quantity
 from stowplan.objects.errors import ConfigError
+from stowplan.simulation import openb
 from stowplan.simulation.capacity_use import PRICE
 from stowplan.simulation.input_problems import InputProblems
 from stowplan.simulation.templates import PODS, check_scheduler
@@ -61,9 +63,15 @@ class ClusterTemplate(ConfigValue, frozen=True):
 def documents(text: bytes, file: str, problems: InputProblems) -> Iterator[tuple[str, Document]]:
     """Yield each object of a cluster with the name of its file. What cannot be used goes to `problems`.
 
+    `file`: its name, which says the format. The bytes are no longer compressed, if it ends with .gz.
+
     cluster.load(cluster_from(text, "dump.yaml", problems), problems)
     """
-    as_json = file.endswith(".json") or text.lstrip()[:1] in (b"{", b"[")
+    plain = file.removesuffix(".gz")
+    if plain.endswith(".csv"):
+        yield from ((file, node.as_document()) for node in openb.read_nodes(text, file, problems))
+        return
+    as_json = plain.endswith(".json") or text.lstrip()[:1] in (b"{", b"[")
     for name, document in manifests.documents_in(text, file, json=as_json):
         if document["kind"] != TEMPLATE:
             yield name, document
@@ -83,13 +91,19 @@ def expanded(document: Mapping[str, Any]) -> Iterator[Document]:
         raise ConfigError(f"apiVersion is {found.api_version}, expected {GROUP}", path=TEMPLATE)
     for number, pool in enumerate(found.nodes):
         yield from nodes_of(pool, f"nodes[{number}]")
-    yield from found.objects
+    for number, each in enumerate(found.objects):
+        if not isinstance(each.get("kind"), str):
+            remedy = "every object needs apiVersion and kind"
+            raise ConfigError("not a Kubernetes object", path=f"objects[{number}]", remedy=remedy)
+        yield each
 
 
 def nodes_of(pool: NodePool, path: str) -> Iterator[Document]:
     """Yield the nodes of a pool. Raises ConfigError for a count or an amount that cannot be."""
     if not 0 <= pool.count <= MOST_NODES:
         raise ConfigError(f"found {pool.count}, expected 0 to {MOST_NODES:,}", path=f"{path}.count")
+    if pool.price is not None and not 0 <= pool.price < math.inf:
+        raise ConfigError(f"found {pool.price:g}, expected a price of 0 or more", path=f"{path}.price")
     capacity = {name: _amount(str(amount), f"{path}.capacity.{name}") for name, amount in pool.capacity.items()}
     capacity = {"pods": "110", **capacity}
     annotations = pool.annotations | ({PRICE: str(pool.price)} if pool.price is not None else {})

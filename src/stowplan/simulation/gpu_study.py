@@ -35,7 +35,6 @@ from stowplan.simulation.openb import OpenBNode, OpenBPod
 RANDOM, FGD = "Random", "FGD"
 DETERMINISTIC = ("DotProd", "GpuClustering", "GpuPacking", "BestFit", FGD)
 POLICIES = (RANDOM, *DETERMINISTIC)
-MOST_PODS = 1001  # on a node
 SCHEDULER = "default-scheduler"
 
 
@@ -95,26 +94,27 @@ def run(
     cluster = InstantCluster({SCHEDULER: profile}, NodeOrder(node_order) if draw is None else draw)
     for node in nodes:
         if node.gpus:  # nodes without a GPU take no part
-            cluster.put(node.as_node(MOST_PODS))
-    templates: dict[int, Pod] = {}
+            cluster.put(node.as_node())
+    templates: dict[tuple[object, ...], Pod] = {}  # a list has few pods that differ in more than their names
     arrived = placed = 0
     found = []
     for number, at in enumerate(order):
-        template = templates.get(at)
+        arriving = pods[at]
+        key = (*arriving.shape, arriving.memory_mib)
+        template = templates.get(key)
         if template is None:
-            template = templates[at] = pods[at].as_pod()
-        pod = _numbered(template, number)
-        arrived += pods[at].demand
+            template = templates[key] = arriving.as_pod()
+        pod = _numbered(template, f"{arriving.name}-{number}")
+        arrived += arriving.demand
         if cluster.arrive(pod) is None:
             cluster.remove(pod)
         else:
-            placed += pods[at].demand
+            placed += arriving.demand
         found.append(StudyPoint(arrived, placed))
     return found
 
 
-def _numbered(template: Pod, number: int) -> Pod:
-    name = f"{template.name}-{number}"
+def _numbered(template: Pod, name: str) -> Pod:
     pod = msgspec.structs.replace(template, metadata=msgspec.structs.replace(template.metadata, name=name, uid=name))
     vars(pod)["shape"] = template.shape
     return pod

@@ -4,7 +4,8 @@
     pods    name, cpu_milli, memory_mib, num_gpu, gpu_milli, and perhaps gpu_spec, qos, pod_phase, creation_time,
             deletion_time, scheduled_time
 
-Readers take the bytes of a file. A row that makes no sense is an error that names the file and the line.
+Readers take the bytes of a file. A row that makes no sense is an error that names the file and the line; `problems`
+takes such errors instead, and the reader goes on.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import msgspec
 
@@ -23,12 +24,15 @@ from stowplan.objects.nodes import Node, NodeStatus
 from stowplan.objects.pod_parts import Container, PodSpec, ResourceRequirements
 from stowplan.objects.pods import Pod
 from stowplan.objects.quantity import quantity
+from stowplan.simulation.input_problems import InputProblems
 
 NODE_COLUMNS = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
 POD_COLUMNS = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
 MORE_POD_COLUMNS = ("gpu_spec", "qos", "pod_phase", "creation_time", "deletion_time", "scheduled_time")
 MOST = 10**12  # of any amount
+MOST_PODS = 1001  # on a node: the study's; the lists say nothing of it
 NAMESPACE = "openb"
+HOSTNAME = "kubernetes.io/hostname"
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 Row = TypeVar("Row")
 
@@ -40,18 +44,27 @@ class OpenBNode(msgspec.Struct, frozen=True):
     gpus: int
     model: str
 
-    def as_node(self, most_pods: int) -> Node:
+    def as_node(self) -> Node:
         """Return the node as Kubernetes would have it."""
         allocatable = {
             "cpu": quantity(f"{self.cpu_milli}m"),
             "memory": quantity(f"{self.memory_mib}Mi"),
-            "pods": quantity(most_pods),
+            "pods": quantity(MOST_PODS),
             COUNT: quantity(self.gpus),
             MILLI: quantity(WHOLE),
         }
         labels = {MODELS: self.model} if self.model else {}
         metadata = ObjectMeta(name=self.name, uid=self.name, labels=labels)
         return Node(metadata, status=NodeStatus(allocatable=allocatable))
+
+    def as_document(self) -> dict[str, Any]:
+        """Return the node as an API server has it. Its GPUs are a resource: so many, and the model is a label."""
+        amounts = {"cpu": f"{self.cpu_milli}m", "memory": f"{self.memory_mib}Mi", "pods": str(MOST_PODS)}
+        amounts |= {COUNT: str(self.gpus)} if self.gpus else {}
+        labels = {HOSTNAME: self.name} | ({MODELS: self.model} if self.model else {})
+        metadata = {"name": self.name, "labels": labels}
+        status = {"capacity": amounts, "allocatable": amounts}
+        return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "status": status}
 
 
 class OpenBPod(msgspec.Struct, frozen=True):
@@ -75,30 +88,56 @@ class OpenBPod(msgspec.Struct, frozen=True):
 
     def as_pod(self) -> Pod:
         """Return the pod as Kubernetes would have it."""
-        requests = {"cpu": quantity(f"{self.cpu_milli}m"), "memory": quantity(f"{self.memory_mib}Mi")}
-        annotations = {MILLI: str(self.gpu_milli), COUNT: str(self.gpus)} if self.gpus else {}
-        if self.gpus and self.gpu_spec:
-            annotations[MODELS] = self.gpu_spec
-        metadata = ObjectMeta(name=self.name, namespace=NAMESPACE, uid=self.name, annotations=annotations)
+        requests = {name: quantity(text) for name, text in self._requests().items()}
+        metadata = ObjectMeta(name=self.name, namespace=NAMESPACE, uid=self.name, annotations=self._annotations())
         container = Container(name="main", resources=ResourceRequirements(requests=requests))
         return Pod(metadata, PodSpec(containers=(container,)))
 
+    def as_document(self, scheduler_name: str) -> dict[str, Any]:
+        """Return the pod as it is given to an API server."""
+        metadata = {"name": self.name, "namespace": NAMESPACE, "annotations": self._annotations()}
+        container = {"name": "main", "image": "simulated", "resources": {"requests": self._requests()}}
+        spec = {"schedulerName": scheduler_name, "containers": [container]}
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
-def read_nodes(data: bytes, file: str) -> list[OpenBNode]:
+    def _requests(self) -> dict[str, str]:
+        return {"cpu": f"{self.cpu_milli}m", "memory": f"{self.memory_mib}Mi"}
+
+    def _annotations(self) -> dict[str, str]:
+        annotations = {MILLI: str(self.gpu_milli), COUNT: str(self.gpus)} if self.gpus else {}
+        return annotations | ({MODELS: self.gpu_spec} if self.gpus and self.gpu_spec else {})
+
+
+def read_nodes(data: bytes, file: str, problems: InputProblems | None = None) -> list[OpenBNode]:
     """Read a node list; `file` is its name, for errors."""
-    return _read(data, file, NODE_COLUMNS, (), _node)
+    return [row for _, row in _rows(data, file, NODE_COLUMNS, (), _node, problems)]
 
 
-def read_pods(data: bytes, file: str) -> list[OpenBPod]:
-    """Read a pod list; `file` is its name, for errors."""
-    return _read(data, file, POD_COLUMNS, MORE_POD_COLUMNS, _pod)
+def read_pods(data: bytes, file: str, problems: InputProblems | None = None) -> list[OpenBPod]:
+    """Read a pod list; `file` is its name, for errors. Times are not looked at."""
+    return [row for _, row in pod_rows(data, file, problems)]
 
 
-class _Line:
+def pod_rows(data: bytes, file: str, problems: InputProblems | None = None) -> Iterator[tuple[Line, OpenBPod]]:
+    """Yield each pod of a list with its line, which has the other columns."""
+    return _rows(data, file, POD_COLUMNS, MORE_POD_COLUMNS, _pod, problems)
+
+
+def is_list(data: bytes) -> bool:
+    """True if the columns are those of a list of OpenB, of nodes or of pods, or meant to be."""
+    columns = {each.strip() for each in data[:10_000].decode("utf-8-sig", "replace").partition("\n")[0].split(",")}
+    return "cpu_milli" in columns or {"sn", "memory_mib"} <= columns
+
+
+class Line:
     """A row of a file, and where it is."""
 
     def __init__(self, fields: Mapping[str, str], file: str, number: int) -> None:
         self.fields, self._file, self._number = fields, file, number
+
+    @property
+    def place(self) -> str:
+        return f"line {self._number}"
 
     def text(self, column: str) -> str:
         return self.fields.get(column, "").strip()
@@ -110,10 +149,10 @@ class _Line:
         return int(text)
 
     def refuse(self, problem: str, remedy: str) -> NoReturn:
-        raise ConfigError(problem, file=self._file, path=f"line {self._number}", remedy=remedy)
+        raise ConfigError(problem, file=self._file, path=self.place, remedy=remedy)
 
 
-def _node(line: _Line) -> OpenBNode:
+def _node(line: Line) -> OpenBNode:
     found = OpenBNode(
         line.text("sn"),
         line.number("cpu_milli"),
@@ -126,7 +165,7 @@ def _node(line: _Line) -> OpenBNode:
     return found
 
 
-def _pod(line: _Line) -> OpenBPod:
+def _pod(line: Line) -> OpenBPod:
     gpus, milli = line.number("num_gpu", MOST_DEVICES), line.number("gpu_milli", WHOLE)
     if gpus and not milli:
         line.refuse(f"num_gpu is {gpus}, but gpu_milli is 0", "write 1 to 1000")
@@ -140,25 +179,42 @@ def _pod(line: _Line) -> OpenBPod:
     return OpenBPod(name, cpu, memory, gpus, milli, line.text("gpu_spec"))
 
 
-def _read(
-    data: bytes, file: str, needed: Collection[str], more: Collection[str], row_of: Callable[[_Line], Row]
-) -> list[Row]:
-    rows, names = list[Row](), dict[str, int]()
-    for line, number in _lines(data, file, needed, more):
-        row = row_of(line)
-        name = line.text(next(iter(needed)))
-        if not name:
-            line.refuse("the row has no name", "each row needs one of its own")
-        if name in names:
-            line.refuse(f"the name {name[:80]!r} is that of line {names[name]}, too", "each row needs one of its own")
-        names[name] = number
-        rows.append(row)
-    if not rows:
+def _rows(
+    data: bytes,
+    file: str,
+    needed: Collection[str],
+    more: Collection[str],
+    row_of: Callable[[Line], Row],
+    problems: InputProblems | None,
+) -> Iterator[tuple[Line, Row]]:
+    names, number = dict[str, str](), 0
+    for header, fields, number in _lines(data, file, needed, more):
+        try:
+            line = Line(_fields(header, fields, file, number), file, number)
+            row = row_of(line)
+            _check_name(line, line.text(next(iter(needed))), names)
+        except ConfigError as error:
+            if problems is None:
+                raise
+            problems.add(error)
+        else:
+            yield line, row
+    if not number:
         raise ConfigError("has no rows", file=file, remedy=f"write a line of columns ({','.join(needed)}), then rows")
-    return rows
 
 
-def _lines(data: bytes, file: str, needed: Collection[str], more: Collection[str]) -> Iterator[tuple[_Line, int]]:
+def _check_name(line: Line, name: str, names: dict[str, str]) -> None:
+    if not name:
+        line.refuse("the row has no name", "each row needs one of its own")
+    if name in names:
+        line.refuse(f"the name {name[:80]!r} is that of {names[name]}, too", "each row needs one of its own")
+    names[name] = line.place
+
+
+def _lines(
+    data: bytes, file: str, needed: Collection[str], more: Collection[str]
+) -> Iterator[tuple[list[str], list[str], int]]:
+    """Yield each row with the columns and the number of its line."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -171,7 +227,7 @@ def _lines(data: bytes, file: str, needed: Collection[str], more: Collection[str
             if not header:
                 header = _header(fields, file, needed, more)
             elif fields:
-                yield _Line(_fields(header, fields, file, reader.line_num), file, reader.line_num), reader.line_num
+                yield header, fields, reader.line_num
     except csv.Error as error:
         raise ConfigError(f"not CSV: {error}", file=file, path=f"line {reader.line_num}") from None
 

@@ -9,30 +9,36 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from stowplan.columns.nodes.table import NodeTable
+from stowplan.columns.state import ClusterState
 from stowplan.objects import requests
 from stowplan.objects.changes import Change, Gone
 from stowplan.objects.nodes import Node
 from stowplan.objects.pod_parts import PodSpec
 from stowplan.objects.pods import Pod
+from stowplan.plugins.nodes.gpu_sharing import device_columns
+from stowplan.simulation import gpu_use
 from stowplan.simulation.capacity_use import CapacityUse
-from stowplan.simulation.fragmentation import Requests, fragmentation
+from stowplan.simulation.fragmentation import ArrivedShape, fragmentation
 from stowplan.simulation.namespace_shares import NamespaceShares, dominant
 from stowplan.simulation.pod_outcome import DISRUPTED, PodOutcome, ending, owner_of
 
 
 class RunRecorder:
-    """`prices`: of a node for an hour, by its name or instance type; a price that the node has itself goes first."""
+    """`prices`: of a node for an hour, by its name or instance type; a price that the node has itself goes first.
 
-    def __init__(self, start: float, prices: Mapping[str, float]) -> None:
+    `shares_gpus`: GPUs count in thousandths, as the plugin GpuSharing does.
+    """
+
+    def __init__(self, start: float, prices: Mapping[str, float], shares_gpus: bool = False) -> None:
+        self._shares_gpus = shares_gpus
         self.start = self.last = start  # `last`: when a pod or a node changed last
         self.began = False  # what comes before is the cluster as it was
-        self.use = CapacityUse(prices, start)
+        self.use = CapacityUse(prices, start, shares_gpus)
         self.shares = NamespaceShares()
         self.outcomes: dict[str, PodOutcome] = {}  # of every pod of the run, by uid, in order of arrival
         self.counts: Counter[str] = Counter()  # pods by outcome
         self.evictions: Counter[str] = Counter()  # by the reason that their condition has
-        self.arrived: Counter[Requests] = Counter()
+        self.arrived: Counter[ArrivedShape] = Counter()
         self.series: list[dict[str, Any]] = []
         self._amounts: dict[int, tuple[PodSpec, dict[str, int]]] = {}  # by the identity of the shared spec
 
@@ -60,7 +66,7 @@ class RunRecorder:
         if outcome.ended is not None:
             return
         if pod.node_name and not outcome.node:
-            self._bound(outcome, pod.node_name, now)
+            self._bound(outcome, pod, now)
         if pod.status.phase == "Running" and outcome.started is None:
             self._started(outcome, now)
         if gone or pod.finished:
@@ -76,7 +82,8 @@ class RunRecorder:
         self.counts["pending"] += 1
         self.shares.asked(pod.namespace, outcome.share, now)
         if not outcome.initial:
-            self.arrived[tuple(sorted(amounts.items()))] += 1
+            gpus = pod.shape.gpus if self._shares_gpus else None
+            self.arrived[ArrivedShape(tuple(sorted(amounts.items())), gpus)] += 1
         return outcome
 
     def _requests(self, pod: Pod) -> dict[str, int]:
@@ -86,10 +93,13 @@ class RunRecorder:
             if len(self._amounts) > 10_000:
                 self._amounts.clear()
             known = self._amounts[id(pod.spec)] = pod.spec, requests.incoming(pod)
-        return known[1]
+        return gpu_use.with_requested(known[1], pod) if self._shares_gpus else known[1]
 
-    def _bound(self, outcome: PodOutcome, node: str, now: float) -> None:
+    def _bound(self, outcome: PodOutcome, pod: Pod, now: float) -> None:
         self._advance(now)
+        node = pod.node_name
+        if self._shares_gpus:
+            outcome.requests = gpu_use.with_requested(outcome.requests, pod, self.use.gpus_of(node))
         outcome.node, outcome.bound = node, now - self.start
         if not outcome.initial:
             outcome.waited = outcome.bound - outcome.arrived
@@ -124,17 +134,17 @@ class RunRecorder:
 
     # -- the series
 
-    def sample(self, now: float, table: NodeTable) -> None:
-        """Add a row to the series."""
-        self.use.advance(now)
-        use = self.use
+    def sample(self, now: float, state: ClusterState) -> None:
+        """Add a row to the series. The sums stay where they are: the run may have ended before `now`."""
+        use, devices = self.use, device_columns.of_state(state) if self._shares_gpus else None
+        unusable = fragmentation(state.table, self.arrived, devices)
         self.series.append({
             "at": round(now - self.start, 6), "nodes": use.nodes, "nodesUsed": use.used_nodes,
             **{name: self.counts[name] for name in ("pending", "bound", "running", "succeeded", "failed", "evicted",
                                                     "deleted")},
             "allocation": parts(use.bound, use.offered), "utilisation": parts(use.running, use.offered),
-            "fragmentation": {name: round(part, 6) for name, part in fragmentation(table, self.arrived).items()},
-            "cost": round(use.cost, 6),
+            "fragmentation": {name: round(part, 6) for name, part in unusable.items()},
+            "cost": round(use.cost_until(now), 6),
         })  # fmt: skip
 
     def end(self, now: float) -> None:

@@ -16,12 +16,14 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 
 from stowplan.engine.scheduler import Scheduler
+from stowplan.framework.node_order import NodeOrder
 from stowplan.framework.profile import Profile
 from stowplan.kube.resources import RESOURCES, ApiResource
 from stowplan.objects.actions import Action, Bind
 from stowplan.objects.changes import Gone
 from stowplan.objects.errors import ConfigError
 from stowplan.objects.pods import Pod
+from stowplan.simulation import gpu_use, rehearsal
 from stowplan.simulation.bridge import Bridge
 from stowplan.simulation.input_problems import InputProblems
 from stowplan.simulation.recorder import RunRecorder
@@ -37,7 +39,8 @@ class Simulation:
     """A run that has not ended.
 
     `policies`: the profiles of each configuration that the stream may change to. `brought`: the kinds that plugins
-    bring. `prices`: of a node for an hour, by its name or its instance type.
+    bring. `prices`: of a node for an hour, by its name or its instance type. `node_order`: names of nodes; of equally
+    good ones the first is taken, and not one that is drawn.
 
         run = Simulation(cluster, stream, {"default-scheduler": a_profile()}, RunSettings(seed=1))
         run.run()
@@ -54,11 +57,13 @@ class Simulation:
         brought: Mapping[str, ApiResource] | None = None,
         prices: Mapping[str, float] | None = None,
         problems: InputProblems | None = None,
+        node_order: Iterable[str] | None = None,
     ) -> None:
         self.cluster, self.settings, self.start = cluster, settings, cluster.time
         self.problems = InputProblems() if problems is None else problems
         self._policies = dict(policies or {})
-        self._stream = sorted(stream, key=lambda event: event.at)  # stable: the order of the stream decides ties
+        taken = rehearsal.accepted(stream, self.problems)
+        self._stream = sorted(taken, key=lambda event: event.at)  # stable: the order of the stream decides ties
         self._next, self.arrivals = 0, sum(isinstance(event, Arrival) for event in self._stream)
         self._later: list[tuple[float, int, StreamEvent]] = []  # events that follow from others
         self._bindings: list[tuple[float, int, Bind]] = []  # that take their time
@@ -67,9 +72,13 @@ class Simulation:
         read = READ.union(*(each.reads for found in (profiles, *self._policies.values()) for each in found.values()))
         known = {**RESOURCES, **(brought or {})}
         resources = {kind: known[kind] for kind in sorted(read)}
-        self.engine = Scheduler(profiles, np.random.default_rng(settings.seed))
+        draw = np.random.default_rng(settings.seed) if node_order is None else NodeOrder(node_order)
+        self.engine = Scheduler(profiles, draw)
         self._bridge = Bridge(cluster.api, resources.values(), record_events=False, on_problem=self._unreadable)
-        self.recorder = RunRecorder(self.start, prices or {})
+        shares_gpus = gpu_use.are_shared(
+            each for found in (profiles, *self._policies.values()) for each in found.values()
+        )
+        self.recorder = RunRecorder(self.start, prices or {}, shares_gpus)
         self._next_sample = self.start if settings.sample_seconds else None
         self.steps = 0
 
@@ -91,6 +100,7 @@ class Simulation:
     def run(self, on_moment: Progress = lambda _: None) -> None:
         """Run to the end. `on_moment` is called after each moment. Raises ConfigError for input that is refused."""
         self._check_end()
+        self.problems.check()
         self._work()
         self.problems.check()
         self.recorder.began = True
@@ -143,7 +153,7 @@ class Simulation:
         while self._bindings and self._bindings[0][0] <= self.cluster.time:
             self._carry_out(heapq.heappop(self._bindings)[2])
         if self._next_sample is not None and self._next_sample <= self.cluster.time:
-            self.recorder.sample(self.cluster.time, self.engine.state.table)
+            self.recorder.sample(self.cluster.time, self.engine.state)
             self._next_sample += self.settings.sample_seconds
 
     def _event(self, event: StreamEvent) -> None:

@@ -59,7 +59,7 @@ class SimulatedCluster:
 
     def load(self, pairs: Iterable[tuple[str, Document]], problems: InputProblems) -> Counter[str]:
         """Create the objects of the cluster. Return the number of objects of each kind that is not used."""
-        return manifests.load_documents(self.api, pairs, self.time, problems.add).skipped
+        return manifests.load_documents(self.api, pairs, self.time, problems.add, problems.add).skipped
 
     # -- events
 
@@ -111,14 +111,14 @@ class SimulatedCluster:
             namespace=metadata["namespace"],
         )
 
-    def create(self, document: Document) -> Document:
-        """Create an object, and its namespace if that does not exist."""
+    def create(self, document: Document, *, dry_run: bool = False) -> Document:
+        """Create an object, and its namespace if that does not exist. `dry_run`: only the namespace."""
         resource = self._resource(document.get("apiVersion", ""), document.get("kind", ""))
         namespace = document["metadata"].get("namespace", "default") if resource.namespaced else ""
-        options = RequestOptions(self.time, "Strict")
+        options = RequestOptions(self.time, "Strict", dry_run)
         if namespace and self.api.store.get("namespaces", namespace) is None:
             metadata = {"metadata": {"name": namespace}}
-            self.api.create(self._resource("v1", "Namespace"), "", metadata, options)
+            self.api.create(self._resource("v1", "Namespace"), "", metadata, RequestOptions(self.time, "Strict"))
         return self.api.create(resource, namespace, document, options)
 
     def apply(self, document: Document) -> None:
@@ -169,7 +169,7 @@ class SimulatedCluster:
         self.api.write(nodes, {**node, "spec": spec}, RequestOptions(self.time))
 
     def _resource(self, version: str, kind: str) -> ServedResource:
-        found = self.api.catalogue.of_kind(version, kind)
+        found = self.api.catalogue.of_kind(str(version), str(kind))
         if found is None:
             raise ConfigError(f"{kind or 'an object without a kind'} of {version or 'no version'} is not served")
         return found

@@ -38,8 +38,11 @@ class Templates:
     def __init__(self, scheduler_names: tuple[str, ...] = ()) -> None:
         self._found: dict[str, Document] = {}
         self._scheduler_names = scheduler_names
-        served = {"schedulerName": scheduler_names[0]} if scheduler_names else {}
-        self._plain: Document = {"kind": "Pod", "spec": {**served, "containers": [_CONTAINER]}}
+        self.scheduler_name = next(iter(scheduler_names), "default-scheduler")  # of pods without a template
+        self._plain: Document = {
+            "kind": "Pod",
+            "spec": {"schedulerName": self.scheduler_name, "containers": [_CONTAINER]},
+        }
 
     def __len__(self) -> int:
         return len(self._found)
@@ -60,6 +63,7 @@ class Templates:
             raise ConfigError("a template needs metadata.name", file=file, path=where)
         if name in self._found:
             raise ConfigError(f"the name {name} appears twice", file=file, path=where)
+        _check_metadata(document, file, where)
         self._check_scheduler(document, file, where)
         self._found[name] = dict(document)
 
@@ -96,6 +100,20 @@ def pod_spec(document: Mapping[str, Any]) -> Any:
     inner = document if document.get("kind") == "PodTemplate" else document.get("spec")
     found = inner.get("template") if isinstance(inner, dict) else None
     return found.get("spec") if isinstance(found, dict) else None
+
+
+def _check_metadata(document: Mapping[str, Any], file: str, where: str) -> None:
+    """Raise ConfigError for labels or annotations, of a template or of its pods, that are no mappings."""
+    parts = [document, document.get("template"), document.get("spec")]
+    parts += [each.get("template") for each in parts if isinstance(each, dict)]
+    for part in parts:
+        metadata = part.get("metadata") if isinstance(part, dict) else None
+        if metadata is not None and not isinstance(metadata, dict):
+            raise ConfigError(f"metadata is {metadata!r}, expected a mapping", file=file, path=where)
+        for name in ("labels", "annotations"):
+            found = (metadata or {}).get(name)
+            if found is not None and not isinstance(found, dict):
+                raise ConfigError(f"metadata.{name} is {found!r}, expected a mapping", file=file, path=where)
 
 
 def check_scheduler(spec: Mapping[str, Any], scheduler_names: tuple[str, ...], file: str, where: str) -> None:
@@ -144,10 +162,14 @@ def with_requests(spec: Document, requests: Mapping[str, str]) -> Document:
 
     A limit of another resource than cpu and memory must be the same as the request, so it is set, too.
     """
-    if not requests:
+    containers = spec.get("containers")
+    if not requests or not isinstance(containers, list) or not containers or not isinstance(containers[0], dict):
+        return spec  # without a container the server says what is missing
+    first, *others = containers
+    resources = first.get("resources") or {}
+    if not isinstance(resources, dict) or not all(isinstance(each, dict) for each in resources.values() if each):
         return spec
-    first, *others = spec["containers"]
-    resources = dict(first.get("resources") or {})
+    resources = dict(resources)
     resources["requests"] = {**(resources.get("requests") or {}), **requests}
     extended = {name: amount for name, amount in requests.items() if "/" in name}
     kept = {name: amount for name, amount in (resources.get("limits") or {}).items() if name not in requests}

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
+import msgspec
 
 from stowplan.apps import json_output, plugin_kinds, profile_loader
 from stowplan.apps.simulate import input_files, output_files
@@ -17,12 +20,16 @@ from stowplan.apps.simulate.summary import summary_text
 from stowplan.framework.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.framework.profile import Profile
 from stowplan.objects.errors import ConfigError
-from stowplan.simulation import clusters
+from stowplan.simulation import clusters, gpu_use
 from stowplan.simulation.figures import figures
 from stowplan.simulation.input_problems import InputProblems
 from stowplan.simulation.run import Simulation
 from stowplan.simulation.settings import RunSettings
 from stowplan.simulation.simulated_cluster import SimulatedCluster
+from stowplan.simulation.stream_events import Arrival, StreamEvent
+
+MINUTE = 60.0
+MOST_SAMPLES = 10_000  # about, unless the time between them is given
 
 
 @dataclass(frozen=True)
@@ -42,8 +49,9 @@ class SimulateOptions:
     start_latency: float = 0.0
     stop_latency: float = 0.0
     job_duration: float = 60.0
-    sample: float = 60.0
+    sample: float | None = None
     prices: Path | None = None
+    node_order: Path | None = None
     out: Path | None = None
     skip_invalid: bool = False
     output: str = "table"
@@ -76,28 +84,51 @@ def prepared(options: SimulateOptions) -> Simulation:
     problems = InputProblems(skip=options.skip_invalid)
     profiles = _profiles(options.config, options)
     policies = dict(_named(each, options) for each in options.configurations)
-    settings = RunSettings(
+    chosen = RunSettings(
         seed=options.seed, until=options.until, bind_seconds=options.bind_latency, start_seconds=options.start_latency,
-        stop_seconds=options.stop_latency, job_seconds=options.job_duration, sample_seconds=options.sample,
+        stop_seconds=options.stop_latency, job_seconds=options.job_duration,
     )  # fmt: skip
     names = tuple(dict.fromkeys((*profiles, *(name for each in policies.values() for name in each))))
-    prices = input_files.prices(options.prices)
+    prices, node_order = input_files.prices(options.prices), input_files.node_order(options.node_order)
     with _without_collection():
-        templates = input_files.templates_of(options.templates, names, problems)
-        events = [
-            event for path in options.streams for event in input_files.stream(path, templates, problems, settings.seed)
-        ]
+        templates, others = input_files.templates_of(options.templates, names, problems)
+        events = input_files.streams(options.streams, templates, problems, chosen.seed)
+        settings = msgspec.structs.replace(chosen, sample_seconds=_sample_seconds(options, events))
         cluster = SimulatedCluster(settings)
         pairs = clusters.served(input_files.cluster_documents(options.cluster, problems), names, problems)
         skipped = cluster.load(pairs, problems)
     problems.check()
-    if skipped:
-        told = ", ".join(f"{count:,} {kind}" for kind, count in sorted(skipped.items()))
-        click.echo(f"not used, of kinds that are not served: {told}", err=True)
-    brought = plugin_kinds.brought(each for found in (profiles, *policies.values()) for each in found.values())
+    _tell("not used, of kinds that are not served", skipped)
+    _tell("not used, as no templates of pods", others)
+    every = [each for found in (profiles, *policies.values()) for each in found.values()]
+    if not gpu_use.are_shared(every) and (asking := _asking_for_shares(events, cluster)):
+        text = f"note: {asking:,} pods or workloads ask for GPUs by annotations, and no profile counts these"
+        click.echo(f"{text}: enable GpuSharing in --config", err=True)
+    brought = plugin_kinds.brought(every)
     return Simulation(
-        cluster, events, profiles, settings, policies=policies, brought=brought, prices=prices, problems=problems
-    )
+        cluster, events, profiles, settings, policies=policies, brought=brought, prices=prices, problems=problems,
+        node_order=node_order,
+    )  # fmt: skip
+
+
+def _sample_seconds(options: SimulateOptions, events: Iterable[StreamEvent]) -> float:
+    """The time between two samples: as given, else a minute, and more where these were very many."""
+    if options.sample is not None:
+        return options.sample
+    length = options.until or max((each.at for each in events), default=0.0)
+    return MINUTE * max(math.ceil(length / MINUTE / MOST_SAMPLES), 1)
+
+
+def _asking_for_shares(events: Iterable[StreamEvent], cluster: SimulatedCluster) -> int:
+    found = [each.document for each in cluster.api.store.all("pods")]
+    found += (each.document for each in events if isinstance(each, Arrival))
+    return sum(gpu_use.asks_by_annotation({"kind": "Pod", **each}) for each in found)
+
+
+def _tell(what: str, kinds: Counter[str]) -> None:
+    if kinds:
+        told = ", ".join(f"{count:,} {kind}" for kind, count in sorted(kinds.items()))
+        click.echo(f"{what}: {told}", err=True)
 
 
 def _profiles(file: Path | None, options: SimulateOptions) -> dict[str, Profile]:

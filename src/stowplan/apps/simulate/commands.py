@@ -50,14 +50,19 @@ from stowplan.apps.flags import FEATURE_GATES, OUTPUT, PLUGIN_PATH, Length
 @click.option(
     "--sample",
     type=Length(),
-    default="60s",
-    show_default=True,
-    help="The time between two rows of the series; 0: no series, and no fragmentation.",
+    metavar="TIME",
+    help="The time between two rows of the series; 0: no series, and no fragmentation.  [default: 60s; in runs of more "
+    "than a week so that there are about 10,000]",
 )
 @click.option(
     "--prices",
     type=click.Path(exists=True, path_type=Path),
     help="Prices for an hour: in each line a node or an instance type, a comma, and the price.",
+)
+@click.option(
+    "--node-order",
+    type=click.Path(exists=True, path_type=Path),
+    help="Names of nodes, one in each line: of equally good nodes the first is taken.  [default: one is drawn]",
 )
 @click.option("--out", type=click.Path(path_type=Path), help="A folder for the figures, the series and all pods.")
 @click.option("--skip-invalid", is_flag=True, help="Leave out what cannot be used, and say what that was.")
@@ -66,8 +71,8 @@ def simulate(**options: Any) -> None:
     """Simulate what a stream of pods does to a cluster: weeks in seconds, with the same seed the same run.
 
     CLUSTER is a dump (`kubectl get nodes,pods -A -o yaml`), manifests, an export of kube-scheduler-simulator, a
-    ClusterTemplate, or a folder of these. A STREAM is a table (CSV, JSONL, Parquet) or a scenario (YAML). Without one
-    the pods of CLUSTER are all.
+    ClusterTemplate, a node list of OpenB (CSV), or a folder of these. A STREAM is a table (CSV, JSONL, Parquet), a pod
+    list of OpenB (CSV) or a scenario (YAML). Without one the pods of CLUSTER are all.
     """
     from stowplan.apps.simulate import command
 

@@ -76,7 +76,7 @@ def _fairness(told: Mapping[str, Any]) -> Iterator[str]:
         wait = "-" if each["meanWait"] is None else durations.shown(each["meanWait"])
         yield f"{_cut(name, NAME):<{NAME}}  {each['pods']:>9,}  {each['satisfaction']:>9.1%}  {wait:>10}"
     if len(ranked) > NAMESPACES:
-        yield f"and {len(ranked) - NAMESPACES:,} namespaces that got more"
+        yield f"and {len(ranked) - NAMESPACES:,} more namespaces"
     yield f"Fairness (Jain's index): {fairness['index']:.3f}"
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from stowplan.embedded.documents import Document
 from stowplan.embedded.errors import StatusCause, forbidden_field, invalid_value, required, unsupported
+from stowplan.embedded.validation import resource_names
 from stowplan.embedded.validation.metadata import check_label_key, check_label_value
 from stowplan.objects import quantity
 
@@ -79,9 +80,10 @@ def _mount(mount: Document, path: str, volumes: set[Any], mounted: set[str]) -> 
 
 def check_resources(resources: Document, path: str) -> Iterator[StatusCause]:
     limits = resources.get("limits", {})
-    for name, amount in (*limits.items(), *resources.get("requests", {}).items()):
-        if quantity.nanos(amount) < 0:
-            yield invalid_value(f"{path}.requests[{name}]", amount, _NOT_NEGATIVE)
+    for amounts in ("limits", "requests"):
+        for name, amount in resources.get(amounts, {}).items():
+            if quantity.nanos(amount) < 0 or "/" in name:
+                yield from resource_names.check_amount(name, amount, f"{path}.{amounts}[{name}]")
     for name, amount in resources.get("requests", {}).items():
         if name in limits and quantity.nanos(amount) > quantity.nanos(limits[name]):
             why = f"must be less than or equal to {name} limit of {limits[name]}"

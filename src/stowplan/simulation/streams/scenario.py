@@ -31,6 +31,7 @@ Every phase's arrivals draw from a generator of their own: a change of one leave
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -58,6 +59,7 @@ from stowplan.simulation.templates import Templates
 
 KIND = "Scenario"
 ALIASED = 100_000
+_NOT_OF_NAMES = re.compile("[^a-z0-9]+")
 
 
 class DeletedRef(ConfigValue, frozen=True):
@@ -110,9 +112,17 @@ VERSIONS = {
 
 
 def from_yaml(
-    text: bytes, templates: Templates, problems: InputProblems, seed: int, *, file: str = "scenario.yaml"
+    text: bytes,
+    templates: Templates,
+    problems: InputProblems,
+    seed: int,
+    *,
+    file: str = "scenario.yaml",
+    part: str = "",
 ) -> list[StreamEvent]:
     """Read a scenario, and draw its arrivals. What cannot be used goes to `problems`, with its path.
+
+    `part`: of the names of pods, if several streams would give the same ones.
 
     stream = stream_from_scenario(text, Templates(), problems, seed=1, file="scenario.yaml")
     """
@@ -129,12 +139,12 @@ def from_yaml(
             templates.add(template, file=file, path=f"templates[{number}]")
         except ConfigError as error:
             problems.add(error)
-    found = [*_of_phases(scenario, templates, problems, seed, file), *_of_events(scenario, problems, file)]
+    found = [*_of_phases(scenario, templates, problems, seed, file, part), *_of_events(scenario, problems, file)]
     return sorted(found, key=lambda event: event.at)
 
 
 def _of_phases(
-    scenario: Scenario, templates: Templates, problems: InputProblems, seed: int, file: str
+    scenario: Scenario, templates: Templates, problems: InputProblems, seed: int, file: str, part: str
 ) -> Iterator[StreamEvent]:
     for number, phase in enumerate(scenario.phases):
         path = f"phases[{number}]"
@@ -147,10 +157,11 @@ def _of_phases(
         for each, spec in enumerate(phase.arrivals):
             where = f"{path}.arrivals[{each}]"
             generator = np.random.default_rng([seed, number, each])
-            prefix = f"{phase.name}-" if phase.name else ""
+            word = _NOT_OF_NAMES.sub("-", phase.name.lower()).strip("-")  # it becomes a part of names
+            prefix = f"{word}-" if word else ""
             try:
                 yield from list(
-                    arrivals(spec, start, length, templates, generator, where, file, f"{prefix}{number}-{each}")
+                    arrivals(spec, start, length, templates, generator, where, file, f"{part}{prefix}{number}-{each}")
                 )
             except ConfigError as error:
                 problems.add(ConfigError(error.problem, path=error.path or where, file=file, remedy=error.remedy))

@@ -31,8 +31,12 @@ MOST = 100_000  # pods of one row
 Row = Mapping[str, Any]
 
 
-def from_csv(text: bytes, templates: Templates, problems: InputProblems, *, file: str = "stream.csv") -> list[Arrival]:
+def from_csv(
+    text: bytes, templates: Templates, problems: InputProblems, *, file: str = "stream.csv", part: str = ""
+) -> list[Arrival]:
     """Read CSV with a header. A row that makes no sense goes to `problems`, with its line.
+
+    `part`: of the names of pods that have none of their own, if several streams would give the same ones.
 
     stream = stream_from_csv(b"arrival,duration,cpu\\n0s,10m,2\\n", Templates(), problems, file="trace.csv")
     """
@@ -45,7 +49,7 @@ def from_csv(text: bytes, templates: Templates, problems: InputProblems, *, file
     try:
         header = [each.strip() for each in next(reader, [])]
         check_columns(header, file)
-        return from_rows(_csv_rows(reader, header, file, problems), templates, problems, file=file)
+        return from_rows(_csv_rows(reader, header, file, problems), templates, problems, file=file, part=part)
     except csv.Error as error:
         raise ConfigError(f"not CSV: {error}", file=file, path=f"line {reader.line_num}") from None
 
@@ -63,13 +67,13 @@ def _csv_rows(
 
 
 def from_jsonl(
-    text: bytes, templates: Templates, problems: InputProblems, *, file: str = "stream.jsonl"
+    text: bytes, templates: Templates, problems: InputProblems, *, file: str = "stream.jsonl", part: str = ""
 ) -> list[Arrival]:
     """Read one JSON object per line.
 
     stream = stream_from_jsonl(b'{"arrival": 0, "cpu": "2"}', Templates(), problems)
     """
-    return from_rows(_json_rows(text, file, problems), templates, problems, file=file)
+    return from_rows(_json_rows(text, file, problems), templates, problems, file=file, part=part)
 
 
 def _json_rows(text: bytes, file: str, problems: InputProblems) -> Iterator[tuple[str, Row]]:
@@ -91,7 +95,7 @@ def _json_rows(text: bytes, file: str, problems: InputProblems) -> Iterator[tupl
 
 
 def from_rows(
-    rows: Iterable[tuple[str, Row]], templates: Templates, problems: InputProblems, *, file: str
+    rows: Iterable[tuple[str, Row]], templates: Templates, problems: InputProblems, *, file: str, part: str = ""
 ) -> list[Arrival]:
     """Make arrivals of rows, each with its place. A row that makes no sense goes to `problems`.
 
@@ -100,7 +104,7 @@ def from_rows(
     found: list[Arrival] = []
     for place, row in rows:
         try:
-            found += _arrivals(row, templates, file, place)
+            found += _arrivals(row, templates, file, place, part)
         except ConfigError as error:
             problems.add(ConfigError(error.problem, file=file, path=place, remedy=error.remedy))
     return sorted(found, key=lambda event: event.at)
@@ -119,7 +123,7 @@ def check_columns(names: list[str], file: str, place: str = "line 1") -> None:
         raise ConfigError("found no column arrival", file=file, path=place)
 
 
-def _arrivals(row: Row, templates: Templates, file: str, place: str) -> Iterator[Arrival]:
+def _arrivals(row: Row, templates: Templates, file: str, place: str, part: str) -> Iterator[Arrival]:
     at = _length(row, "arrival")
     if at is None:
         raise ConfigError("arrival is empty", remedy="say when, such as 90s")
@@ -128,7 +132,7 @@ def _arrivals(row: Row, templates: Templates, file: str, place: str) -> Iterator
     if not template and not requests:
         raise ConfigError("found neither a template nor requests", remedy="give a template, or cpu and memory")
     number = place.rpartition(" ")[2]
-    name = _text(row, "name") or f"{template or 'pod'}-{number}"
+    name = _text(row, "name") or f"{template or 'pod'}-{part}{number}"
     made = templates.made(
         template, name, namespace=_text(row, "namespace") or "default", count=_count(row),
         owner=_text(row, "owner"), requests=requests,

@@ -40,6 +40,14 @@ def of_state(state: ClusterState) -> DeviceColumns:
     return columns
 
 
+def assignments_of(state: ClusterState) -> DeviceColumns:
+    """Return the same columns, for questions about one pod: what pods took of rows may be out of date."""
+    columns: DeviceColumns | None = state.table.row_columns.get(KEY)
+    if columns is None or columns.misses_nodes():
+        return of_state(state)
+    return columns
+
+
 class DeviceColumns:
     def __init__(self, state: ClusterState) -> None:
         self._state = state
@@ -51,7 +59,7 @@ class DeviceColumns:
         self.kinds: Ints = np.zeros(0, np.int64)
         self._codes: dict[str, int] = {"": 0}  # of the models
         self._allowed: dict[tuple[frozenset[str], ...], Bools] = {}  # by the number of a model, of the last constraints
-        self._clock = -1
+        self._clock = self._nodes_clock = -1
         self._prune_above = PRUNE_ABOVE
 
     # -- questions
@@ -109,6 +117,10 @@ class DeviceColumns:
 
     # -- keeping the columns
 
+    def misses_nodes(self) -> bool:
+        """True if a node changed since the columns were brought up to date."""
+        return self._nodes_clock != self._state.table.node_clock
+
     def refresh(self) -> None:
         table = self._state.table
         if self._clock == table.clock:
@@ -121,7 +133,7 @@ class DeviceColumns:
                 self._put_node(row)
             free, self.kinds[row] = self._counted(row, self._state.pods_on[row].values())
             self.free[row, : len(free)] = free
-        self._clock = table.clock
+        self._clock, self._nodes_clock = table.clock, table.node_clock
 
     def _grow(self, capacity: int) -> None:
         for name in ("number", "model", "memory", "kinds"):
@@ -136,15 +148,14 @@ class DeviceColumns:
     def _put_node(self, row: int) -> None:
         node = self._state.table.nodes[row]
         assert node is not None, "rows without a node are not looked at"
-        number = min(_offered(node), MOST_DEVICES)
+        number = min(offered(node), MOST_DEVICES)
         if number > self.free.shape[1]:
             self._shape(len(self.number), number)
         model = node.labels.get(MODELS) or node.labels.get(PRODUCT) or ""
-        memory = node.labels.get(MEMORY, "")
         self.free[row] = 0
         self.number[row] = number
         self.model[row] = self._codes.setdefault(model, len(self._codes))
-        self.memory[row] = int(memory) if memory.isascii() and memory.isdigit() and len(memory) < 10 else 0
+        self.memory[row] = memory_of(node)
 
     def _counted(self, row: int, pods: Iterable[PlacedPod]) -> tuple[list[int], int]:
         """What the GPUs of a row have free, and the kinds of the pods there."""
@@ -193,8 +204,14 @@ def take(free: list[int], devices: Iterable[int], milli: int) -> None:
             free[at] = max(free[at] - milli, 0)
 
 
-def _offered(node: Node) -> int:
-    """The number of GPUs that a node offers."""
+def offered(node: Node) -> int:
+    """Return the number of GPUs that a node offers."""
     allocatable: dict[str, Any] = node.status.allocatable
     found = (quantity.of(name, allocatable[name]) for name in (COUNT, RESOURCE) if name in allocatable)
     return max(next(found, 0), 0)
+
+
+def memory_of(node: Node) -> int:
+    """Return the MiB of each GPU of a node; 0 if it does not say."""
+    text = node.labels.get(MEMORY, "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0

@@ -71,7 +71,7 @@ class FragmentationGradient:
         asked = pod.shape.gpus
         if asked is None or asked.whole or asked.count != 1:
             return
-        devices = device_columns.of_state(cluster.state)
+        devices = device_columns.assignments_of(cluster.state)
         table = cluster.state.table
         row = table.row_of[node_name]
         milli = milli_on(asked, int(devices.memory[row]))
@@ -83,4 +83,4 @@ class FragmentationGradient:
             devices.assign(pod, node_name, (int(scores.argmax()),))
 
     def unreserve(self, pod: Pod, node_name: str, cluster: Cluster) -> None:  # noqa: ARG002
-        device_columns.of_state(cluster.state).release(pod)
+        device_columns.assignments_of(cluster.state).release(pod)

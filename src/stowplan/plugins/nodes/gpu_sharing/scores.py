@@ -43,14 +43,14 @@ class GpuRandom:
         asked = pod.shape.gpus
         if asked is None or asked.whole or asked.count != 1:
             return
-        devices = device_columns.of_state(cluster.state)
+        devices = device_columns.assignments_of(cluster.state)
         milli = milli_on(asked, int(devices.memory[cluster.state.table.row_of[node_name]]))
         fitting = [at for at, free in enumerate(devices.free_without(pod, node_name)) if free >= milli]
         if fitting:
             devices.assign(pod, node_name, (fitting[crc32(f"{pod.uid} {node_name}".encode()) % len(fitting)],))
 
     def unreserve(self, pod: Pod, node_name: str, cluster: Cluster) -> None:  # noqa: ARG002
-        device_columns.of_state(cluster.state).release(pod)
+        device_columns.assignments_of(cluster.state).release(pod)
 
 
 class _Amounts:

@@ -79,7 +79,7 @@ class GpuSharing:
         asked = pod.shape.gpus
         if asked is None:
             return None
-        devices = device_columns.of_state(cluster.state)
+        devices = device_columns.assignments_of(cluster.state)
         if devices.assigned_to(pod, node_name) is not None:
             return None
         row = cluster.state.table.row_of[node_name]
@@ -91,10 +91,10 @@ class GpuSharing:
         return None
 
     def unreserve(self, pod: Pod, node_name: str, cluster: Cluster) -> None:  # noqa: ARG002
-        device_columns.of_state(cluster.state).release(pod)
+        device_columns.assignments_of(cluster.state).release(pod)
 
     def binding_annotations(self, pod: Pod, node_name: str, cluster: Cluster) -> dict[str, str]:
-        chosen = device_columns.of_state(cluster.state).assigned_to(pod, node_name)
+        chosen = device_columns.assignments_of(cluster.state).assigned_to(pod, node_name)
         return {INDEX: index_text(chosen)} if chosen else {}
 
 
