@@ -16,6 +16,7 @@ from stowplan.apps.explain.sentences import (
     MOST_NODES,
     cause_lines,
     cause_rows,
+    last_said,
     margin,
     only_after_evictions,
     sentence,
@@ -30,6 +31,7 @@ from stowplan.engine.explain import GroupExplanation
 from stowplan.framework.decision import Decision
 
 SCREEN = 10  # lines that must have the answer
+LEAST = 2  # lines of the first cause that are shown in any case
 MAX_CAUSES, MAX_REMEDIES, MAX_MEMBERS, MAX_ROWS = 3, 6, 20, 20
 MAX_COMMANDS = 3  # of a remedy for pods that have no owner in common
 WITH_COMMANDS = 2  # remedies whose commands are shown without being asked for
@@ -79,7 +81,9 @@ def _show_causes(console: Console, answer: Answer, above: int) -> bool:
     told, causes = wrapped(sentence(answer), console.width, hang=0), _short_causes(answer, console.width)
     console.print("\n".join(told), soft_wrap=True)
     left = SCREEN - above - len(told) - _first_help(answer, console.width)
-    shown = 0
+    shown, cut = 0, False
+    if causes and len(causes[0]) > max(left - (len(causes) > 1), LEAST):
+        causes[0], cut = _cut(causes[0], max(left - (len(causes) > 1), LEAST), console.width), True
     for at, lines in enumerate(causes):
         is_last = at + 1 == len(causes)
         takes_no_more_room = is_last and len(lines) == 1  # than the line that says what is left out
@@ -89,7 +93,13 @@ def _show_causes(console: Console, answer: Answer, above: int) -> bool:
         shown, left = shown + 1, left - len(lines)
     if shown < len(causes):
         console.print(f"  … and {counted(len(causes) - shown, 'more group')} of nodes, below")
-    return shown == len(causes)
+    return shown == len(causes) and not cut
+
+
+def _cut(lines: list[str], most: int, width: int) -> list[str]:
+    """Return the first lines, with a sign that this is not all."""
+    words = lines[most - 1][: width - 2].rsplit(" ", 1)[0] if len(lines[most - 1]) > width - 2 else lines[most - 1]
+    return [*lines[: most - 1], f"{words} …"]
 
 
 def _short_causes(answer: Answer, width: int) -> list[list[str]]:
@@ -190,7 +200,8 @@ def _outcome(remedy: Remedy, tried_for: int = 0) -> str:
 def _show_tables(console: Console, answer: Answer, *, cut: bool) -> None:
     explanation, decision = answer.explanation, answer.explanation.decision
     refused = explanation.because and explanation.group is None  # by the API server; the sentence has its words
-    if answer.node is None and explanation.why_not and not answer.serving.absent and not refused:
+    told = last_said(answer) == explanation.why_not
+    if answer.node is None and explanation.why_not and not answer.serving.absent and not refused and not told:
         console.print(f"The scheduler says: {explanation.why_not}", soft_wrap=True)
     if answer.serving.absent or decision.gated is not None:
         return
