@@ -439,3 +439,10 @@ def test_a_pod_that_loses_all_its_devices_comes_last_of_those_that_evict_nothing
     lowered = [(each.code, each.text.rpartition(" ")[2], each.node) for each in diagnosis.remedies]
     assert lowered[0] == ("tolerate+lower-request", "2", "g")
     assert lowered.index(("lower-request+uncordon", "0", "a")) > lowered.index(("lower-request+remove-taint", "2", "g"))
+
+
+def test_room_that_too_many_pods_would_have_to_leave_is_said_not_to_be_searched() -> None:
+    pods = [a_pod(f"small-{at}", cpu="200m", node="a", priority=10) for at in range(20)]
+    diagnosis = found(a_pod(cpu=4), a_state(nodes=[a_node("a", cpu=4)], pods=pods))
+    assert "free-room" not in codes(diagnosis)
+    assert "no more than 16 pods were deleted from one node" in diagnosis.bounded

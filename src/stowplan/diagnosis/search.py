@@ -224,6 +224,8 @@ class Search:
                 found.deletions = [(*made, *edits) for edits in room.proposals()]
                 found.terminating = room.terminating()
                 found.promising = room.rows(priority.MOST_NODES)
+                if room.too_many:
+                    self.bounded.append(f"no more than {free_room.MOST_DELETED} pods were deleted from one node")
                 if room.cut:
                     self.bounded.append(
                         f"pods to delete were looked for only on the {free_room.MOST_NODES} nodes that lack the least"

@@ -293,6 +293,8 @@ def show_all(
         most = max(lost, key=lambda answer: (not only_after_evictions(answer), len(answer.keys)))
         _show_causes(console, most, len(told))
         _show_remedies(console, most, all_remedies=all_remedies)
+        if not most.diagnosis.remedies:
+            _show_prospects(console, most)
     table = _table("namespace", "pod", "node", "why")
     for answer in answers:
         table.add_row(answer.pod.namespace, _name(answer), _nodes(answer), _why(answer))

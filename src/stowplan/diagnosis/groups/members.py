@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from stowplan.diagnosis import ranking
 from stowplan.diagnosis.case import IMPOSSIBLE, Case
 from stowplan.diagnosis.edits import Edit, Scale
 from stowplan.diagnosis.groups.trying import GroupTrying

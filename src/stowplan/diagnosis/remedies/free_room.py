@@ -69,6 +69,7 @@ class Room:
             weight += 0 if name == "NodeResourcesFit" else rows
         open_rows = np.flatnonzero(~blocked)
         self.cut = len(open_rows) > MOST_NODES
+        self.too_many = False  # pods would have to go from one of these nodes
         self._order: Ints = open_rows[np.argsort(weight[open_rows], kind="stable")]
         self.nodes: list[int] = self._order[:MOST_NODES].tolist()
 
@@ -131,7 +132,10 @@ class Room:
                     gone.remove(placed)
                 else:
                     trial.remove_pod(placed.pod.uid)
-        return [placed.pod for placed in gone] if 0 < len(gone) <= MOST_DELETED else []
+        if len(gone) > MOST_DELETED:
+            self.too_many = True
+            return []
+        return [placed.pod for placed in gone]
 
     def _back(self, placed: PlacedPod, row: int, at: int) -> tuple[object, ...]:
         """Return a key to sort pods by: it is tried first without deleting those at the front."""

@@ -17,7 +17,7 @@ from stowplan.objects.pod_parts import PodAffinityTerm
 
 VALUE, KEY = "selector-value", "topology-key"
 MOST_COMPARED = 2_000  # values or keys among which the nearest spelling is looked for
-MOST_ALIKE = 3  # spellings that are tried for one word
+MOST_ALIKE = 3  # values that are tried for one word; of a key only the nearest, as many begin alike
 CUTOFF = 0.5  # how alike two words must be
 _AFFINITY = ("spec", "affinity", "podAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
 _SPREADING = ("spec", "topologySpreadConstraints")
@@ -91,7 +91,7 @@ def _keys(case: Case, key: str) -> list[str]:
     if Cluster(case.state).has_label(key):
         return []
     known = sorted(case.state.table.label_keys)[:MOST_COMPARED]
-    return get_close_matches(key, known, MOST_ALIKE, CUTOFF)
+    return get_close_matches(key, known, 1, CUTOFF)
 
 
 def _unlike(left: str, right: str) -> float:
