@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from stowplan.objects.meta import Object
-from stowplan.testing.builders import a_pod, a_state
+from stowplan.testing.builders import a_node, a_pod, a_state
 from tests.diagnosis.test_remedies import an_object, codes, found, texts
 
 
@@ -194,3 +194,54 @@ def test_a_pod_with_two_missing_claims_gets_both() -> None:
     diagnosis = found(a_pod(volumes=volumes), a_state(nodes=["a"], others=[fast]))
     text = "create the claim default/one, of class fast; create the claim default/two, of class fast"
     assert texts(diagnosis, "create-claim") == [(text, "a")]
+
+
+def storage_class(name: str, mode: str, provisioner: str = "csi.example.com") -> Object:
+    return an_object("StorageClass", metadata={"name": name}, provisioner=provisioner, volumeBindingMode=mode)
+
+
+def unbound(name: str, of_class: str, **annotations: str) -> Object:
+    resources = {"requests": {"storage": "1Gi"}}
+    spec = {"storageClassName": of_class, "accessModes": ["ReadWriteOnce"], "resources": resources}
+    notes = {key.replace("_", "-"): value for key, value in annotations.items()}
+    metadata = {"name": name, "namespace": "default", "annotations": notes}
+    return an_object("PersistentVolumeClaim", metadata=metadata, spec=spec)
+
+
+def using(*claims: str) -> list[dict[str, Any]]:
+    return [{"name": f"v{at}", "persistentVolumeClaim": {"claimName": name}} for at, name in enumerate(claims)]
+
+
+@pytest.mark.parametrize("number", [2, 3])
+def test_claims_that_all_lack_a_volume_get_one_each(number: int) -> None:
+    names = [f"c{at}" for at in range(number)]
+    by_hand = storage_class("local", "WaitForFirstConsumer", "kubernetes.io/no-provisioner")
+    state = a_state(nodes=["a"], others=[by_hand, *(unbound(name, "local") for name in names)])
+    (remedy, *_) = found(a_pod(volumes=using(*names)), state).remedies
+    assert (remedy.code, remedy.node, len(remedy.changes)) == ("create-volume", "a", number)
+
+
+def test_three_claims_that_are_missing_are_created_together() -> None:
+    state = a_state(nodes=["a"], others=[storage_class("fast", "WaitForFirstConsumer")])
+    (remedy, *_) = found(a_pod(volumes=using("x", "y", "z")), state).remedies
+    assert (remedy.code, len(remedy.changes)) == ("create-claim", 3)
+
+
+@pytest.mark.parametrize(
+    ("mode", "notes", "why"),
+    [
+        pytest.param("Immediate", {}, "csi.example.com makes its volume", id="a class that binds at once"),
+        pytest.param(
+            "WaitForFirstConsumer", {"selected_node": "gone"}, "being provisioned for node gone", id="under way"
+        ),
+        pytest.param("WaitForFirstConsumer", {}, "", id="a class that waits for the pod"),
+    ],
+)
+def test_claims_that_somebody_else_is_to_bind_are_waited_for(mode: str, notes: dict[str, str], why: str) -> None:
+    annotations = {f"volume.kubernetes.io/{key}": value for key, value in notes.items()}
+    state = a_state(
+        nodes=[a_node("a", taints=["k=v:NoSchedule"])],
+        others=[storage_class("c", mode), unbound("data", "c", **annotations)],
+    )
+    waits = [each for each in found(a_pod(volumes=using("data")), state).waits if each.code == "claim-to-bind"]
+    assert [why in each.text for each in waits] == ([True] if why else [])

@@ -144,6 +144,9 @@ class Search:
         if not self.found and self.pod.shape.claims:
             for alternative in claims.alternatives(self.pod, self.state, self.trying.awaited_claims):
                 self._combined(self.profile, (*made, *alternative))
+            for alternative in () if self.found else claims.together(self.pod, self.state, self.trying.awaited_claims):
+                if len(made) + len(alternative) <= MOST_CHANGES:
+                    self._combined(self.profile, (*made, *alternative))
         preemption = decision.post_filter.candidate if decision.post_filter is not None else None
         self._by_scheduler_name()
         self._whole(proposals)

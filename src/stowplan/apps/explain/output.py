@@ -176,13 +176,19 @@ def _show_prospects(console: Console, answer: Answer) -> None:
     found = answer.diagnosis
     for wait in found.waits:
         if wait.code != CERTAIN:
-            _print(console, f"{'Or wait' if found.remedies else 'Wait'}: {wait.text}.")
+            _print(console, _wait(wait.text, instead=bool(found.remedies)))
     if found.never:
         _print(console, f"As it is, it never fits: {found.never}.")
     if not found.remedies and not found.waits and not found.never:
         console.print("No remedy was found.")
     if found.bounded:
         _print(console, f"Not all was searched: {found.bounded}.")
+
+
+def _wait(text: str, *, instead: bool) -> str:
+    until = text.removeprefix("wait until ")
+    told = f"wait until {until}" if until != text else f"wait: {text}"
+    return f"Or {told}." if instead else _capital(told)
 
 
 def _outcome(remedy: Remedy, tried_for: int = 0) -> str:
