@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
 import pytest
 
 from stowplan.objects.meta import Object
@@ -245,3 +247,22 @@ def test_claims_that_somebody_else_is_to_bind_are_waited_for(mode: str, notes: d
     )
     waits = [each for each in found(a_pod(volumes=using("data")), state).waits if each.code == "claim-to-bind"]
     assert [why in each.text for each in waits] == ([True] if why else [])
+
+
+def test_nothing_provisions_a_volume_of_a_class_without_a_provisioner() -> None:
+    by_hand = storage_class("c", "Immediate", "kubernetes.io/no-provisioner")
+    (wait,) = found(a_pod(volumes=using("data")), a_state(nodes=["a"], others=[by_hand, unbound("data", "c")])).waits
+    assert wait.text.endswith("somebody has to create a volume of class c, for nothing provisions one")
+
+
+def test_a_claim_that_is_being_deleted_is_waited_for() -> None:
+    claim = unbound("data", "c")
+    leaving = msgspec.structs.replace(claim.metadata, deletion_timestamp=datetime(2026, 1, 1, tzinfo=UTC))
+    going = msgspec.structs.replace(claim, metadata=leaving)
+    state = a_state(nodes=["a"], others=[storage_class("c", "WaitForFirstConsumer"), going])
+    assert [each.code for each in found(a_pod(volumes=using("data")), state).waits] == ["claim-to-go"]
+
+
+def test_an_empty_cluster_was_searched_as_far_as_it_goes() -> None:
+    diagnosis = found(a_pod(), a_state(nodes=[]))
+    assert [each.code for each in diagnosis.waits] == ["no-nodes"] and diagnosis.bounded == ""

@@ -154,7 +154,7 @@ class Search:
             self._new_nodes(self.profile, made)
         if not self.found and preemption is None:
             self._last_resort(self.profile, made, proposals.single)
-        if not self.found:
+        if not self.found and self.state.table.live_count:
             self.bounded.append(TOO_MANY)
         failed = found.failed | self.trying.failed
         if failed and not self.found:  # whatever opens a node meets the plugin that fails

@@ -19,6 +19,7 @@ from stowplan.objects.storage import SELECTED_NODE, PersistentVolumeClaim, Stora
 from stowplan.objects.taints import HARD_EFFECTS, Taint, tolerated
 
 MOST_NAMES = 5
+NO_PROVISIONER = "kubernetes.io/no-provisioner"
 
 
 def for_scheduler(pod: Pod) -> Wait:
@@ -62,18 +63,24 @@ def waits(trying: Trying, profile: Profile, terminating: Sequence[Pod]) -> Itera
 
 
 def claims_to_come(pod: Pod, state: ClusterState) -> Iterator[Wait]:
-    """Yield the pod's claims that somebody else is to bind: the controller of claims, or a provisioner."""
+    """Yield the pod's claims that somebody else is to bind or to delete: the controller of claims, or a provisioner."""
     known = state.store.every(PersistentVolumeClaim)
     for claim in filter(None, map(known.get, pod.shape.claims)):
         storage_class = state.store.get(StorageClass, claim.storage_class) if claim.storage_class else None
-        if claim.bound or claim.terminating:
+        if claim.terminating:
+            yield Wait("claim-to-go", f"wait until claim {claim.key} is deleted, then create it anew")
+            continue
+        if claim.bound:
             continue
         if claim.spec.volume_name:
             why = f"its binding to volume {claim.spec.volume_name} is under way"
         elif claim.annotations.get(SELECTED_NODE):
             why = f"its volume is being provisioned for node {claim.annotations[SELECTED_NODE]}"
         elif storage_class is not None and storage_class.volume_binding_mode and not storage_class.waits:
-            why = f"{storage_class.provisioner} makes its volume, before pods that use it are scheduled"
+            maker = storage_class.provisioner
+            why = f"{maker} makes its volume, before pods that use it are scheduled"
+            if maker == NO_PROVISIONER:
+                why = f"somebody has to create a volume of class {storage_class.name}, for nothing provisions one"
         else:
             continue
         yield Wait("claim-to-bind", f"wait until claim {claim.key} is bound: {why}")
