@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from rich.console import Console
 from rich.table import Table
 
+from stowplan.apps.explain import daemon_sets
 from stowplan.apps.explain.answers import Answer
 from stowplan.apps.explain.sentences import (
     MOST_NODES,
@@ -57,7 +58,7 @@ def show_named(
 ) -> None:
     """Print the workloads that cannot create their pods, and the answers about pods."""
     show_lacking(console, lacking)
-    for at, answer in enumerate(answers):
+    for at, answer in enumerate(daemon_sets.together(answers)):
         if at or lacking:
             console.print()
         show(console, answer, all_remedies=all_remedies)
@@ -292,6 +293,7 @@ def show_all(
     if not answers:
         _print(console, none)
         return
+    answers = daemon_sets.together(answers)
     told = wrapped(_told(answers, elsewhere), console.width, hang=0)
     console.print("\n".join(told), soft_wrap=True)
     lost = [answer for answer in answers if answer.node is None]
@@ -364,6 +366,7 @@ def _why(answer: Answer) -> str:
 
 def show_in_order(console: Console, answers: Sequence[Answer], *, all_remedies: bool = False) -> None:
     """Print what would happen with manifests: help for pods without a node, then a row for each kind of pods."""
+    answers = daemon_sets.together(answers)
     lost = [answer for answer in answers if answer.node is None]
     number = sum(len(answer.keys) for answer in answers)
     failed = _failed(answers, counted(number, "pod"), "would have no node")

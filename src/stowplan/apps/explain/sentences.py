@@ -121,13 +121,18 @@ def cause_rows(answer: Answer) -> list[tuple[tuple[str, ...], str]]:
     """
     said = {each.cause.text for each in answer.diagnosis.pod_causes}
     found: dict[str, tuple[str, ...]] = {}
-    here = [group for group in answer.diagnosis.groups if not _limited(group)]
+    here = [group for group in answer.diagnosis.groups if not is_elsewhere(group)]
     elsewhere = [replace(group, causes=_limited(group) if here else group.causes) for group in answer.diagnosis.groups]
-    for group in (*here, *(each for each in elsewhere if _limited(each))):
+    for group in (*here, *(each for each in elsewhere if is_elsewhere(each))):
         text = joined([each for each in group.causes if each.cause.text not in said])
         if text:
             found[text] = (*found.get(text, ()), *group.nodes)
     return [(nodes, text) for text, nodes in found.items()]
+
+
+def is_elsewhere(group: CauseGroup) -> bool:
+    """True for nodes that the pod is not for."""
+    return bool(_limited(group))
 
 
 def _limited(group: CauseGroup) -> tuple[NamedCause, ...]:
