@@ -266,3 +266,18 @@ def test_a_claim_that_is_being_deleted_is_waited_for() -> None:
 def test_an_empty_cluster_was_searched_as_far_as_it_goes() -> None:
     diagnosis = found(a_pod(), a_state(nodes=[]))
     assert [each.code for each in diagnosis.waits] == ["no-nodes"] and diagnosis.bounded == ""
+
+
+def test_a_claim_whose_volume_does_not_exist_is_not_said_to_be_on_its_way() -> None:
+    claim = unbound("data", "c")
+    named = msgspec.structs.replace(claim, spec=msgspec.structs.replace(claim.spec, volume_name="gone"))
+    diagnosis = found(
+        a_pod(volumes=using("data")), a_state(nodes=["a"], others=[storage_class("c", "Immediate"), named])
+    )
+    assert diagnosis.waits == ()
+
+
+def test_a_pod_with_resource_claims_is_said_not_to_be_searched() -> None:
+    pod = a_pod(resourceClaims=[{"name": "gpu", "resourceClaimName": "gpu"}])
+    diagnosis = found(pod, a_state(nodes=["a"]))
+    assert (diagnosis.remedies, "does not allocate resource claims" in diagnosis.bounded) == ((), True)

@@ -18,7 +18,7 @@ from stowplan.columns.arrays import Rows
 from stowplan.columns.state import ClusterState
 from stowplan.diagnosis import failing_plugins, patches, ranking, waiting
 from stowplan.diagnosis.case import IMPOSSIBLE, Case
-from stowplan.diagnosis.causes import cause_groups, pod_causes
+from stowplan.diagnosis.causes import cause_groups, not_tried, pod_causes
 from stowplan.diagnosis.combining import Combinations
 from stowplan.diagnosis.diagnosis import Diagnosis
 from stowplan.diagnosis.edits import Edits, minimal
@@ -155,7 +155,7 @@ class Search:
         if not self.found and preemption is None:
             self._last_resort(self.profile, made, proposals.single)
         if not self.found and self.state.table.live_count:
-            self.bounded.append(TOO_MANY)
+            self.bounded.append(not_tried(causes) or TOO_MANY)
         failed = found.failed | self.trying.failed
         if failed and not self.found:  # whatever opens a node meets the plugin that fails
             raise next(iter(failed.values()))

@@ -15,7 +15,7 @@ from stowplan.diagnosis.trying import Trying, fits_somewhere
 from stowplan.framework.profile import Profile
 from stowplan.objects.changes import Put
 from stowplan.objects.pods import Pod
-from stowplan.objects.storage import SELECTED_NODE, PersistentVolumeClaim, StorageClass
+from stowplan.objects.storage import SELECTED_NODE, PersistentVolume, PersistentVolumeClaim, StorageClass
 from stowplan.objects.taints import HARD_EFFECTS, Taint, tolerated
 
 MOST_NAMES = 5
@@ -73,6 +73,8 @@ def claims_to_come(pod: Pod, state: ClusterState) -> Iterator[Wait]:
         if claim.bound:
             continue
         if claim.spec.volume_name:
+            if state.store.get(PersistentVolume, claim.spec.volume_name) is None:
+                continue
             why = f"its binding to volume {claim.spec.volume_name} is under way"
         elif claim.annotations.get(SELECTED_NODE):
             why = f"its volume is being provisioned for node {claim.annotations[SELECTED_NODE]}"
