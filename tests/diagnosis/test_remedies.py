@@ -446,3 +446,15 @@ def test_room_that_too_many_pods_would_have_to_leave_is_said_not_to_be_searched(
     diagnosis = found(a_pod(cpu=4), a_state(nodes=[a_node("a", cpu=4)], pods=pods))
     assert "free-room" not in codes(diagnosis)
     assert "no more than 16 pods were deleted from one node" in diagnosis.bounded
+
+
+def test_a_feature_that_no_node_has_is_never() -> None:
+    restarts = [{"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [1]}}]
+    pod = a_pod(containers=[{"name": "main", "restartPolicy": "Never", "restartPolicyRules": restarts}])
+    feature = "RestartAllContainersOnContainerExits"
+    with_it, cordoned = a_node("b", features=[feature], taints=["k=v:NoSchedule"]), a_node("c", unschedulable=True)
+    assert (
+        found(pod, a_state(nodes=["a", cordoned])).never
+        == f"no node declares the feature {feature}, which the pod needs"
+    )
+    assert found(pod, a_state(nodes=["a", with_it])).never == ""

@@ -167,7 +167,7 @@ class Search:
             preemption=preemption,
             remedies=self.remedies(),
             waits=tuple(waiting.waits(self.trying, self.profile, proposals.terminating)),
-            never=never(self.pod, self.state, self.profile),
+            never=never(self.pod, self.state, self.profile, groups),
             bounded="; ".join(dict.fromkeys(self.bounded)),
         )
 
