@@ -8,7 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from stowplan.objects import kinds
 from stowplan.objects.meta import Object
+from stowplan.objects.storage import PersistentVolumeClaim
 from stowplan.testing.builders import a_node, a_pod, a_state
 from tests.diagnosis.test_remedies import an_object, codes, found, texts
 
@@ -202,12 +204,12 @@ def storage_class(name: str, mode: str, provisioner: str = "csi.example.com") ->
     return an_object("StorageClass", metadata={"name": name}, provisioner=provisioner, volumeBindingMode=mode)
 
 
-def unbound(name: str, of_class: str, **annotations: str) -> Object:
+def unbound(name: str, of_class: str, **annotations: str) -> PersistentVolumeClaim:
     resources = {"requests": {"storage": "1Gi"}}
     spec = {"storageClassName": of_class, "accessModes": ["ReadWriteOnce"], "resources": resources}
     notes = {key.replace("_", "-"): value for key, value in annotations.items()}
     metadata = {"name": name, "namespace": "default", "annotations": notes}
-    return an_object("PersistentVolumeClaim", metadata=metadata, spec=spec)
+    return kinds.convert(PersistentVolumeClaim, {"metadata": metadata, "spec": spec})
 
 
 def using(*claims: str) -> list[dict[str, Any]]:
