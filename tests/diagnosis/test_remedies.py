@@ -458,3 +458,10 @@ def test_a_feature_that_no_node_has_is_never() -> None:
         == f"no node declares the feature {feature}, which the pod needs"
     )
     assert found(pod, a_state(nodes=["a", with_it])).never == ""
+
+
+def test_nodes_without_the_company_that_a_pod_wants_are_not_searched_for_room() -> None:
+    nodes = [a_node(f"n{at}", labels={HOSTNAME: f"n{at}"}) for at in range(7)]
+    state = a_state(nodes=nodes, pods=[a_pod(f"on-{node.name}", node=node.name, priority=-5) for node in nodes])
+    diagnosis = found(a_pod(affinity=affinity_to(HOSTNAME, app="nobody")), state)
+    assert (codes(diagnosis), diagnosis.bounded) == (["drop-affinity-term"], "")

@@ -6,19 +6,18 @@ A term of anti-affinity with such a mistake rejects no node, so only affinity an
 from __future__ import annotations
 
 from collections.abc import Iterator
-from difflib import SequenceMatcher, get_close_matches
+from difflib import SequenceMatcher
 
 from stowplan.columns.nodes.views import Cluster
 from stowplan.diagnosis.case import Case
 from stowplan.diagnosis.edits import Edit
 from stowplan.diagnosis.patches import pointer
 from stowplan.diagnosis.remedy import Operation
+from stowplan.framework.cause_texts import alike
 from stowplan.objects.pod_parts import PodAffinityTerm
 
 VALUE, KEY = "selector-value", "topology-key"
 MOST_COMPARED = 2_000  # values or keys among which the nearest spelling is looked for
-MOST_ALIKE = 3  # values that are tried for one word; of a key only the nearest, as many begin alike
-CUTOFF = 0.5  # how alike two words must be
 _AFFINITY = ("spec", "affinity", "podAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
 _SPREADING = ("spec", "topologySpreadConstraints")
 
@@ -82,16 +81,15 @@ def _pods_have(cluster: Cluster, key: str, wanted: tuple[str, ...]) -> list[str]
     existing = cluster.pod_label_values(key)
     if not existing.isdisjoint(wanted):
         return []
-    known = sorted(existing)[:MOST_COMPARED]
-    return list(dict.fromkeys(near for each in wanted for near in get_close_matches(each, known, MOST_ALIKE, CUTOFF)))
+    known = tuple(sorted(existing)[:MOST_COMPARED])
+    return list(dict.fromkeys(near for each in wanted for near in alike(each, known)))
 
 
 def _keys(case: Case, key: str) -> list[str]:
-    """Return the labels of nodes that are spelled most like a topology key, if no node has that."""
+    """Return the label of nodes that is spelled most like a topology key, if no node has that."""
     if Cluster(case.state).has_label(key):
         return []
-    known = sorted(case.state.table.label_keys)[:MOST_COMPARED]
-    return get_close_matches(key, known, 1, CUTOFF)
+    return list(alike(key, tuple(sorted(case.state.table.label_keys)[:MOST_COMPARED]))[:1])  # many begin alike
 
 
 def _unlike(left: str, right: str) -> float:
