@@ -352,6 +352,15 @@ CASES = [
     ),
     pytest.param(
         Case(
+            "pod-affinity",
+            ("selector-value", "drop-affinity-term"),
+            owned("Job", affinity=terms("podAffinity", "databse")),
+            first=(a_pod("db", {"app": "database"}),),
+        ),
+        id="affinity with a typo",
+    ),
+    pytest.param(
+        Case(
             "spread-skew",
             ("raise-max-skew", "tolerate", "honor-taints", "schedule-anyway"),
             a_pod(labels=SUBJECT | X, topologySpreadConstraints=spreading(ZONE)),
@@ -380,6 +389,14 @@ CASES = [
             owned("Deployment", topologySpreadConstraints=spreading("rack")),
         ),
         id="spreading by a label that no node has",
+    ),
+    pytest.param(
+        Case(
+            "spread-label",
+            ("topology-key", "schedule-anyway"),
+            owned("Deployment", topologySpreadConstraints=spreading("kubernetes.io/hostnam")),
+        ),
+        id="spreading by a label with a typo",
     ),
     pytest.param(
         Case(

@@ -30,7 +30,7 @@ NO_CAUSE = {
     "extender": "no remedy: explain calls no extenders",
     "plugin-error": "none of kube-scheduler's plugins fails",
     "rejected": "every plugin of kube-scheduler's has causes of its own",
-    **dict.fromkeys(("policy-label", "policy-domain", "policy-full"), OURS),
+    **dict.fromkeys(("policy-label", "policy-domain", "policy-full", "gpus"), OURS),
     **dict.fromkeys(("policy-missing", "policy-invalid", "policy-selector", "owner-unknown"), OURS),
     **dict.fromkeys(("distribution-policy", "reservation-room", "reservation-zone", "extender-labels"), OURS),
     **dict.fromkeys(("reservation-invalid", "reservation-exists"), OURS),

@@ -6,7 +6,8 @@ request down to nothing, say), since whether a change of this kind helps at all 
 What hides that a node is not ready, or under pressure, is no change that counts: neither a toleration of such a taint
 nor its removal. The pod would not run there; what helps is to repair the node.
 
-What is seldom the only help comes last: claims and volumes, more nodes, and evictions by a higher priority.
+What is seldom the only help comes last: room that several pods have to leave, claims and volumes, more nodes, and
+evictions by a higher priority.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any
 from stowplan.apps import profile_loader
 from stowplan.apps.parity import node_records
 from stowplan.columns.state import ClusterState
+from stowplan.diagnosis.remedies import free_room
 from stowplan.framework.evaluation import schedule_one
 from stowplan.framework.profile import Profile
 from stowplan.objects import kinds
@@ -45,7 +47,10 @@ def one_change_that_helps(scenario: Scenario, *, cluster_only: bool = False) -> 
         change(after)
         if fits_in(state, after["pod"], profiles):
             return words
-    others = (*node_changes(scenario), *deletions(scenario), *storage_changes(scenario), *more_nodes(scenario))
+    others = (
+        *(*node_changes(scenario), *deletions(scenario), *emptied_nodes(scenario)),
+        *(*storage_changes(scenario), *more_nodes(scenario)),
+    )
     for words, change in others:
         after = copy.deepcopy({key: scenario[key] for key in ("cluster", "pod")})
         change(after)
@@ -224,6 +229,19 @@ def deletions(scenario: Scenario) -> Iterator[tuple[str, Change]]:
     for at, pod in enumerate(scenario["cluster"].get("pods") or ()):
         if pod["spec"].get("nodeName") and not pod["metadata"].get("deletionTimestamp"):
             yield f"delete {pod['metadata']['name']}", popping("cluster", "pods", at)
+
+
+def emptied_nodes(scenario: Scenario) -> Iterator[tuple[str, Change]]:
+    """Yield every node without the pods that may go: so much room is freed on it at most."""
+    placed = scenario["cluster"].get("pods") or ()
+    for name in sorted({pod["spec"]["nodeName"] for pod in placed if pod["spec"].get("nodeName")}):
+        left = [pod for pod in placed if pod["spec"].get("nodeName") != name or not free_room.may_go(read(pod))]
+        if len(left) < len(placed) - 1:
+            yield f"room on {name}", setting(left, "cluster", "pods")
+
+
+def read(document: dict[str, Any]) -> Pod:
+    return kinds.convert(Pod, document)
 
 
 def more_nodes(scenario: Scenario) -> Iterator[tuple[str, Change]]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
 import pytest
 
+from stowplan.objects import kinds
 from stowplan.objects.meta import Object
-from stowplan.testing.builders import a_pod, a_state
+from stowplan.objects.storage import PersistentVolumeClaim
+from stowplan.testing.builders import a_node, a_pod, a_state
 from tests.diagnosis.test_remedies import an_object, codes, found, texts
 
 
@@ -194,3 +198,88 @@ def test_a_pod_with_two_missing_claims_gets_both() -> None:
     diagnosis = found(a_pod(volumes=volumes), a_state(nodes=["a"], others=[fast]))
     text = "create the claim default/one, of class fast; create the claim default/two, of class fast"
     assert texts(diagnosis, "create-claim") == [(text, "a")]
+
+
+def storage_class(name: str, mode: str, provisioner: str = "csi.example.com") -> Object:
+    return an_object("StorageClass", metadata={"name": name}, provisioner=provisioner, volumeBindingMode=mode)
+
+
+def unbound(name: str, of_class: str, **annotations: str) -> PersistentVolumeClaim:
+    resources = {"requests": {"storage": "1Gi"}}
+    spec = {"storageClassName": of_class, "accessModes": ["ReadWriteOnce"], "resources": resources}
+    notes = {key.replace("_", "-"): value for key, value in annotations.items()}
+    metadata = {"name": name, "namespace": "default", "annotations": notes}
+    return kinds.convert(PersistentVolumeClaim, {"metadata": metadata, "spec": spec})
+
+
+def using(*claims: str) -> list[dict[str, Any]]:
+    return [{"name": f"v{at}", "persistentVolumeClaim": {"claimName": name}} for at, name in enumerate(claims)]
+
+
+@pytest.mark.parametrize("number", [2, 3])
+def test_claims_that_all_lack_a_volume_get_one_each(number: int) -> None:
+    names = [f"c{at}" for at in range(number)]
+    by_hand = storage_class("local", "WaitForFirstConsumer", "kubernetes.io/no-provisioner")
+    state = a_state(nodes=["a"], others=[by_hand, *(unbound(name, "local") for name in names)])
+    (remedy, *_) = found(a_pod(volumes=using(*names)), state).remedies
+    assert (remedy.code, remedy.node, len(remedy.changes)) == ("create-volume", "a", number)
+
+
+def test_three_claims_that_are_missing_are_created_together() -> None:
+    state = a_state(nodes=["a"], others=[storage_class("fast", "WaitForFirstConsumer")])
+    (remedy, *_) = found(a_pod(volumes=using("x", "y", "z")), state).remedies
+    assert (remedy.code, len(remedy.changes)) == ("create-claim", 3)
+
+
+@pytest.mark.parametrize(
+    ("mode", "notes", "why"),
+    [
+        pytest.param("Immediate", {}, "csi.example.com makes its volume", id="a class that binds at once"),
+        pytest.param(
+            "WaitForFirstConsumer", {"selected_node": "gone"}, "being provisioned for node gone", id="under way"
+        ),
+        pytest.param("WaitForFirstConsumer", {}, "", id="a class that waits for the pod"),
+    ],
+)
+def test_claims_that_somebody_else_is_to_bind_are_waited_for(mode: str, notes: dict[str, str], why: str) -> None:
+    annotations = {f"volume.kubernetes.io/{key}": value for key, value in notes.items()}
+    state = a_state(
+        nodes=[a_node("a", taints=["k=v:NoSchedule"])],
+        others=[storage_class("c", mode), unbound("data", "c", **annotations)],
+    )
+    waits = [each for each in found(a_pod(volumes=using("data")), state).waits if each.code == "claim-to-bind"]
+    assert [why in each.text for each in waits] == ([True] if why else [])
+
+
+def test_nothing_provisions_a_volume_of_a_class_without_a_provisioner() -> None:
+    by_hand = storage_class("c", "Immediate", "kubernetes.io/no-provisioner")
+    (wait,) = found(a_pod(volumes=using("data")), a_state(nodes=["a"], others=[by_hand, unbound("data", "c")])).waits
+    assert wait.text.endswith("somebody has to create a volume of class c, for nothing provisions one")
+
+
+def test_a_claim_that_is_being_deleted_is_waited_for() -> None:
+    claim = unbound("data", "c")
+    leaving = msgspec.structs.replace(claim.metadata, deletion_timestamp=datetime(2026, 1, 1, tzinfo=UTC))
+    going = msgspec.structs.replace(claim, metadata=leaving)
+    state = a_state(nodes=["a"], others=[storage_class("c", "WaitForFirstConsumer"), going])
+    assert [each.code for each in found(a_pod(volumes=using("data")), state).waits] == ["claim-to-go"]
+
+
+def test_an_empty_cluster_was_searched_as_far_as_it_goes() -> None:
+    diagnosis = found(a_pod(), a_state(nodes=[]))
+    assert [each.code for each in diagnosis.waits] == ["no-nodes"] and diagnosis.bounded == ""
+
+
+def test_a_claim_whose_volume_does_not_exist_is_not_said_to_be_on_its_way() -> None:
+    claim = unbound("data", "c")
+    named = msgspec.structs.replace(claim, spec=msgspec.structs.replace(claim.spec, volume_name="gone"))
+    diagnosis = found(
+        a_pod(volumes=using("data")), a_state(nodes=["a"], others=[storage_class("c", "Immediate"), named])
+    )
+    assert diagnosis.waits == ()
+
+
+def test_a_pod_with_resource_claims_is_said_not_to_be_searched() -> None:
+    pod = a_pod(resourceClaims=[{"name": "gpu", "resourceClaimName": "gpu"}])
+    diagnosis = found(pod, a_state(nodes=["a"]))
+    assert (diagnosis.remedies, "does not allocate resource claims" in diagnosis.bounded) == ((), True)

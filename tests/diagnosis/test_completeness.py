@@ -8,6 +8,7 @@ from itertools import count
 
 import pytest
 
+from stowplan.diagnosis.remedies.free_room import FREE_ROOM
 from stowplan.diagnosis.remedy import Remedy
 from stowplan.diagnosis.search import diagnose
 from stowplan.objects.errors import StowplanError
@@ -21,6 +22,7 @@ CATEGORIES = (
     *("pending-storage", "pending-full", "volumes", "preemption"),
 )
 KINDS = {
+    "room of several pods": ("room on ",),
     "claims and volumes": ("claim ", "create "),
     "more nodes": ("1 more", "2 more", "3 more"),
     "priority": ("allow preemption", "the highest priority"),
@@ -38,8 +40,8 @@ def pending(seed: int, category: str, number: int) -> Iterator[Scenario]:
 
 
 def is_single(remedy: Remedy) -> bool:
-    """True if a remedy is one change: one object, and one kind of change."""
-    return len(remedy.changes) == 1 and "+" not in remedy.code
+    """True if a remedy is one change: one object, and one kind of change; or room that several pods leave."""
+    return "+" not in remedy.code and (len(remedy.changes) == 1 or remedy.code == FREE_ROOM)
 
 
 def kind_of(change: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from stowplan.diagnosis.remedy import CreateObject, Operation, PatchObject, Remedy
@@ -78,3 +79,13 @@ def test_a_pod_that_never_preempts_and_has_a_low_priority_gets_a_class_with_both
     assert (remedy.code, created(remedy)) == ("raise-priority", {"priority-6": 6})
     (patch,) = [change for change in remedy.changes if isinstance(change, PatchObject)]
     assert Operation("replace", "/spec/preemptionPolicy", "PreemptLowerPriority") in patch.operations
+
+
+def test_a_pod_that_may_preempt_keeps_the_priority_that_it_does_not_name() -> None:
+    state = a_state(nodes=[a_node("a", cpu=4)], pods=[a_pod("victim", cpu=4, priority=-10, node="a")])
+    pod = a_pod(cpu=4, preemptionPolicy="Never")
+    nameless = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, priority=None))
+    remedies = diagnose(nameless, state, a_profile()).remedies
+    (remedy,) = [each for each in remedies if each.code == "allow-preemption"]
+    operation = Operation("replace", "/spec/preemptionPolicy", "PreemptLowerPriority")
+    assert remedy.changes == (PatchObject("Pod", pod.key, (operation,)),)

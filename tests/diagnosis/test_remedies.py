@@ -364,3 +364,104 @@ def test_a_tainted_node_that_is_not_well_is_no_model() -> None:
     taints = ["node.kubernetes.io/not-ready:NoSchedule", "dedicated=gpu:NoSchedule"]
     found = diagnose(a_pod(cpu=1), a_state(nodes=[a_node("a", cpu=4, taints=taints)]), a_profile())
     assert all(each.code != "add-nodes" for each in found.remedies)
+
+
+# -- spellings
+
+
+def affinity_to(key: str, **labels: str) -> Mapping[str, Any]:
+    return {"podAffinity": {REQUIRED: [{"topologyKey": key, "labelSelector": {"matchLabels": labels}}]}}
+
+
+def test_a_value_that_no_pod_has_is_corrected_in_an_affinity_term() -> None:
+    nodes = [a_node(name, labels={HOSTNAME: name}) for name in ("a", "b")]
+    state = a_state(nodes=nodes, pods=[a_pod("db", node="b", labels={"app": "filler"})])
+    (remedy, *_) = found(a_pod(affinity=affinity_to(HOSTNAME, app="filer")), state).remedies
+    assert (remedy.code, remedy.node) == ("selector-value", "b")
+    assert remedy.text == "change app in the required affinity term from filer to filler"
+    path = f"/spec/affinity/podAffinity/{REQUIRED}/0/labelSelector/matchLabels/app"
+    assert operations(remedy) == [Operation("replace", path, "filler")]
+
+
+def test_a_value_of_an_expression_is_replaced_or_added() -> None:
+    node = a_node("a", labels={HOSTNAME: "a"})
+    state = a_state(nodes=[node], pods=[a_pod("db", node="a", labels={"app": "filler"})])
+    for values, value_path in ((["filer"], "0"), (["filer", "fillr"], "-")):
+        expression = {"key": "app", "operator": "In", "values": values}
+        term = {"topologyKey": HOSTNAME, "labelSelector": {"matchExpressions": [expression]}}
+        (remedy, *_) = found(a_pod(affinity={"podAffinity": {REQUIRED: [term]}}), state).remedies
+        assert remedy.code == "selector-value"
+        (operation,) = operations(remedy)
+        assert (operation.path.rpartition("/")[2], operation.value) == (value_path, "filler")
+
+
+def test_a_label_of_the_pod_itself_is_no_mistake() -> None:
+    node = a_node("a", labels={HOSTNAME: "a"})
+    state = a_state(nodes=[node], pods=[a_pod("old", node="a", labels={"app": "web", "hash": "abcd1"})])
+    labels = {"app": "web", "hash": "abcd2"}
+    term = {"topologyKey": HOSTNAME, "labelSelector": {"matchLabels": labels}, "namespaces": ["other"]}
+    diagnosis = found(a_pod(labels=labels, affinity={"podAffinity": {REQUIRED: [term]}}), state)
+    assert "selector-value" not in codes(diagnosis)
+
+
+def test_a_topology_key_that_no_node_has_is_corrected() -> None:
+    nodes = [a_node("a", labels={"example.com/rack": "1"})]
+    state = a_state(nodes=nodes, pods=[a_pod("db", node="a", labels={"app": "db"})])
+    constraint = {
+        "maxSkew": 1,
+        "topologyKey": "example.com/racks",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "web"}},
+    }
+    spread = found(a_pod(topologySpreadConstraints=[constraint]), state).remedies[0]
+    near = found(a_pod(affinity=affinity_to("example.com/racks", app="db")), state).remedies[0]
+    assert (spread.code, near.code) == ("topology-key", "topology-key")
+    text = "change the topologyKey of the spreading from example.com/racks to example.com/rack"
+    assert spread.text == text
+    assert [each.value for each in (*operations(spread), *operations(near))] == ["example.com/rack"] * 2
+
+
+def test_no_two_constraints_get_the_same_topology_key() -> None:
+    selector = {"matchLabels": {"app": "web"}}
+    constraints = [
+        {"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": selector}
+        for key in ("example.com/rack", "example.com/racks")
+    ]
+    state = a_state(nodes=[a_node("a", labels={"example.com/rack": "1"})])
+    assert codes(found(a_pod(topologySpreadConstraints=constraints), state)) == ["schedule-anyway"]
+
+
+def test_a_pod_that_loses_all_its_devices_comes_last_of_those_that_evict_nothing() -> None:
+    gpus = a_node("g", taints=["dedicated=gpu:NoSchedule"], resources={"example.com/gpu": 2})
+    state = a_state(nodes=[a_node("a", unschedulable=True), gpus])
+    resources = {"requests": {"cpu": "1", "example.com/gpu": "3"}, "limits": {"example.com/gpu": "3"}}
+    diagnosis = found(a_pod(containers=[{"name": "main", "resources": resources}]), state)
+    lowered = [(each.code, each.text.rpartition(" ")[2], each.node) for each in diagnosis.remedies]
+    assert lowered[0] == ("tolerate+lower-request", "2", "g")
+    assert lowered.index(("lower-request+uncordon", "0", "a")) > lowered.index(("lower-request+remove-taint", "2", "g"))
+
+
+def test_room_that_too_many_pods_would_have_to_leave_is_said_not_to_be_searched() -> None:
+    pods = [a_pod(f"small-{at}", cpu="200m", node="a", priority=10) for at in range(20)]
+    diagnosis = found(a_pod(cpu=4), a_state(nodes=[a_node("a", cpu=4)], pods=pods))
+    assert "free-room" not in codes(diagnosis)
+    assert "no more than 16 pods were deleted from one node" in diagnosis.bounded
+
+
+def test_a_feature_that_no_node_has_is_never() -> None:
+    restarts = [{"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [1]}}]
+    pod = a_pod(containers=[{"name": "main", "restartPolicy": "Never", "restartPolicyRules": restarts}])
+    feature = "RestartAllContainersOnContainerExits"
+    with_it, cordoned = a_node("b", features=[feature], taints=["k=v:NoSchedule"]), a_node("c", unschedulable=True)
+    assert (
+        found(pod, a_state(nodes=["a", cordoned])).never
+        == f"no node declares the feature {feature}, which the pod needs"
+    )
+    assert found(pod, a_state(nodes=["a", with_it])).never == ""
+
+
+def test_nodes_without_the_company_that_a_pod_wants_are_not_searched_for_room() -> None:
+    nodes = [a_node(f"n{at}", labels={HOSTNAME: f"n{at}"}) for at in range(7)]
+    state = a_state(nodes=nodes, pods=[a_pod(f"on-{node.name}", node=node.name, priority=-5) for node in nodes])
+    diagnosis = found(a_pod(affinity=affinity_to(HOSTNAME, app="nobody")), state)
+    assert (codes(diagnosis), diagnosis.bounded) == (["drop-affinity-term"], "")

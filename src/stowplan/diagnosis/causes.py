@@ -29,6 +29,7 @@ from stowplan.objects.errors import PluginError
 from stowplan.objects.pods import Pod
 
 LIMITED, BESIDE, EXTENDER = "limited-to-nodes", "beside-nominated", "extender"
+RESOURCE_CLAIM = "resource-claim"
 
 
 def cause_groups(pod: Pod, rejections: Rejections, state: ClusterState, profile: Profile) -> tuple[CauseGroup, ...]:
@@ -55,6 +56,13 @@ def pod_causes(pod: Pod, rejections: Rejections, state: ClusterState, profile: P
             for cause in causes:
                 found.setdefault(cause, NamedCause(name, cause))  # a missing claim is named once
     return (*map(failing_plugins.cause, rejections.failed.values()), *found.values())
+
+
+def not_tried(causes: Sequence[NamedCause]) -> str:
+    """Return why no change could be tried for a pod with these causes; an empty text if changes can be tried."""
+    if any(each.cause.code == RESOURCE_CLAIM for each in causes):
+        return "Stowplan does not allocate resource claims, so that no change could be tried"
+    return ""
 
 
 def extenders_not_asked(pod: Pod, extenders: Sequence[Extender]) -> tuple[NamedCause, ...]:

@@ -11,6 +11,7 @@ from stowplan.diagnosis.remedy import Remedy
 # smaller change. A name is a code, and behind it what makes a change of this kind a worse one, if that counts.
 BY_HALF, TO_FILL_IN = "lower-request by more than half", "create-class to be filled in"
 OF_DEVICE = "lower-request of an extended resource"
+DEVICES_GONE = "lower-request of an extended resource by more than half"
 OTHER_DATA = "use-claim with other data"
 PROTECTED, SIBLING = "free-room against a budget", "free-room of siblings"
 ROWS: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -21,6 +22,7 @@ ROWS: tuple[tuple[str, tuple[str, ...]], ...] = (
                 "scheduler-name",
                 "remove-gates",
                 "selector-value",
+                "topology-key",
                 "use-claim",
                 "tolerate",
                 "host-port",
@@ -51,6 +53,7 @@ ROWS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ),
     ("the cluster changes, nothing is evicted, but the reader has to find out a value", (TO_FILL_IN,)),
     ("the pod alone changes, but finds other data", (OTHER_DATA,)),
+    ("the pod alone changes, but loses more than half of its devices, or all of them", (DEVICES_GONE,)),
     ("the pod alone changes, pods are evicted", ("raise-priority", "allow-preemption")),
     ("the cluster changes, pods are deleted", ("scale-down", "free-room")),
     ("a PodDisruptionBudget changes, then pods are deleted", ("change-budget",)),

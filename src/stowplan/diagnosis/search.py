@@ -18,7 +18,7 @@ from stowplan.columns.arrays import Rows
 from stowplan.columns.state import ClusterState
 from stowplan.diagnosis import failing_plugins, patches, ranking, waiting
 from stowplan.diagnosis.case import IMPOSSIBLE, Case
-from stowplan.diagnosis.causes import cause_groups, pod_causes
+from stowplan.diagnosis.causes import cause_groups, not_tried, pod_causes
 from stowplan.diagnosis.combining import Combinations
 from stowplan.diagnosis.diagnosis import Diagnosis
 from stowplan.diagnosis.edits import Edits, minimal
@@ -144,6 +144,9 @@ class Search:
         if not self.found and self.pod.shape.claims:
             for alternative in claims.alternatives(self.pod, self.state, self.trying.awaited_claims):
                 self._combined(self.profile, (*made, *alternative))
+            for alternative in () if self.found else claims.together(self.pod, self.state, self.trying.awaited_claims):
+                if len(made) + len(alternative) <= MOST_CHANGES:
+                    self._combined(self.profile, (*made, *alternative))
         preemption = decision.post_filter.candidate if decision.post_filter is not None else None
         self._by_scheduler_name()
         self._whole(proposals)
@@ -151,8 +154,8 @@ class Search:
             self._new_nodes(self.profile, made)
         if not self.found and preemption is None:
             self._last_resort(self.profile, made, proposals.single)
-        if not self.found:
-            self.bounded.append(TOO_MANY)
+        if not self.found and self.state.table.live_count:
+            self.bounded.append(not_tried(causes) or TOO_MANY)
         failed = found.failed | self.trying.failed
         if failed and not self.found:  # whatever opens a node meets the plugin that fails
             raise next(iter(failed.values()))
@@ -164,7 +167,7 @@ class Search:
             preemption=preemption,
             remedies=self.remedies(),
             waits=tuple(waiting.waits(self.trying, self.profile, proposals.terminating)),
-            never=never(self.pod, self.state, self.profile),
+            never=never(self.pod, self.state, self.profile, groups),
             bounded="; ".join(dict.fromkeys(self.bounded)),
         )
 
@@ -224,6 +227,8 @@ class Search:
                 found.deletions = [(*made, *edits) for edits in room.proposals()]
                 found.terminating = room.terminating()
                 found.promising = room.rows(priority.MOST_NODES)
+                if room.too_many:
+                    self.bounded.append(f"no more than {free_room.MOST_DELETED} pods were deleted from one node")
                 if room.cut:
                     self.bounded.append(
                         f"pods to delete were looked for only on the {free_room.MOST_NODES} nodes that lack the least"

@@ -1,4 +1,4 @@
-"""What is on its way: pods that are leaving, room set aside for others, nodes that may be well again."""
+"""What is on its way: pods that are leaving, room set aside for others, claims to be bound, nodes to be well again."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from stowplan.diagnosis.trying import Trying, fits_somewhere
 from stowplan.framework.profile import Profile
 from stowplan.objects.changes import Put
 from stowplan.objects.pods import Pod
+from stowplan.objects.storage import SELECTED_NODE, PersistentVolume, PersistentVolumeClaim, StorageClass
 from stowplan.objects.taints import HARD_EFFECTS, Taint, tolerated
 
 MOST_NAMES = 5
+NO_PROVISIONER = "kubernetes.io/no-provisioner"
 
 
 def for_scheduler(pod: Pod) -> Wait:
@@ -54,9 +56,36 @@ def waits(trying: Trying, profile: Profile, terminating: Sequence[Pod]) -> Itera
         if helps:
             yield Wait("nomination", f"room is set aside for {_names(rivals)}; it is free if these go elsewhere")
     yield from nodes_to_mend(pod, state, profile)
+    yield from claims_to_come(pod, state)
     nominated = pod.nominated_node or state.nominated_pods.node_of(pod.uid)
     if nominated:
         yield Wait("nominated", f"the pod is nominated to node {nominated}: room is being made for it there")
+
+
+def claims_to_come(pod: Pod, state: ClusterState) -> Iterator[Wait]:
+    """Yield the pod's claims that somebody else is to bind or to delete: the controller of claims, or a provisioner."""
+    known = state.store.every(PersistentVolumeClaim)
+    for claim in filter(None, map(known.get, pod.shape.claims)):
+        storage_class = state.store.get(StorageClass, claim.storage_class) if claim.storage_class else None
+        if claim.terminating:
+            yield Wait("claim-to-go", f"wait until claim {claim.key} is deleted, then create it anew")
+            continue
+        if claim.bound:
+            continue
+        if claim.spec.volume_name:
+            if state.store.get(PersistentVolume, claim.spec.volume_name) is None:
+                continue
+            why = f"its binding to volume {claim.spec.volume_name} is under way"
+        elif claim.annotations.get(SELECTED_NODE):
+            why = f"its volume is being provisioned for node {claim.annotations[SELECTED_NODE]}"
+        elif storage_class is not None and storage_class.volume_binding_mode and not storage_class.waits:
+            maker = storage_class.provisioner
+            why = f"{maker} makes its volume, before pods that use it are scheduled"
+            if maker == NO_PROVISIONER:
+                why = f"somebody has to create a volume of class {storage_class.name}, for nothing provisions one"
+        else:
+            continue
+        yield Wait("claim-to-bind", f"wait until claim {claim.key} is bound: {why}")
 
 
 def nodes_to_mend(pod: Pod, state: ClusterState, profile: Profile) -> Iterator[Wait]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Iterable, Sequence
+from functools import lru_cache
 
 from stowplan.objects import quantity
 from stowplan.objects.selectors import LabelRequirement, NodeTerm, Selector
@@ -82,7 +83,13 @@ def nearest(wanted: Iterable[str], existing: Collection[str]) -> str:
     """Return what is spelled most like one of the wanted words; empty if nothing is."""
     best: tuple[float, str] = (0.0, "")
     for word in wanted:
-        for found in difflib.get_close_matches(word, existing, n=1, cutoff=0.5):
+        for found in alike(word, tuple(existing))[:1]:
             ratio = difflib.SequenceMatcher(None, word, found).ratio()
             best = max(best, (ratio, found))
     return best[1]
+
+
+@lru_cache(maxsize=8)
+def alike(word: str, existing: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the three words that are spelled most like one; causes and remedies ask the same in turn."""
+    return tuple(difflib.get_close_matches(word, existing, n=3, cutoff=0.5))

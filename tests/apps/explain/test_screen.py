@@ -6,11 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from stowplan.objects.meta import Object
+from stowplan.objects.pod_parts import PodCondition
 from stowplan.objects.pods import Pod
-from stowplan.testing.builders import a_budget, a_node, a_pod
+from stowplan.testing.builders import HOSTNAME, REQUIRED, a_budget, a_node, a_pod
 from tests.apps.explain.test_explain import NODES
 from tests.apps.explain.test_output import explained, owned
 from tests.apps.explain.test_quotas import applied, its_pod, quota, run, workload
@@ -217,3 +219,39 @@ def test_pods_that_are_alike_have_the_same_key(tmp_path: Path) -> None:
         keys.setdefault(item["alike"], set()).add(item["sentence"])
     web = "deployment default/web"
     assert set(keys) == {web, f"{web} (2)", "pod default/one"} and all(len(each) == 1 for each in keys.values())
+
+
+def test_nodes_that_the_pod_is_not_for_come_last_and_say_no_more(tmp_path: Path) -> None:
+    fields = [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]
+    affinity = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchFields": fields}]}}}
+    nodes = [a_node(f"n{at}", cpu=1, taints=["t=v:NoSchedule"] if at == 0 else []) for at in range(3)]
+    _, text = explained(tmp_path, "daemon", there=[*nodes, a_pod("daemon", cpu="2", affinity=affinity)])
+    assert text.splitlines()[1:4] == [
+        "  n1: no node is big enough: the pod wants 2 cpu, the largest has 1",
+        "  n0, n2: the pod is limited to n1 by its node affinity",
+        "Remedy, tried:",
+    ]
+
+
+def test_a_long_cause_leaves_room_for_the_best_remedy(tmp_path: Path) -> None:
+    names = [f"a-rather-long-name-of-a-pod-of-some-team-{at}-with-a-longer-end" for at in range(3)]
+    keep = {"podAntiAffinity": {REQUIRED: [{"topologyKey": HOSTNAME, "labelSelector": {"matchLabels": {"app": "x"}}}]}}
+    about: dict[str, Any] = {"labels": {"app": "x"}, "affinity": keep}
+    nodes = [a_node(f"n{at}", cpu=4, labels={HOSTNAME: f"n{at}"}) for at in range(3)]
+    there = [*nodes, *(a_pod(name, node=f"n{at}", **about) for at, name in enumerate(names)), a_pod("web", **about)]
+    _, text = explained(tmp_path, "web", there=[*there, a_node("old", cpu=4, unschedulable=True)])
+    lines = text.splitlines()
+    assert any(line.startswith("     kubectl ") for line in lines[:10]), "the command is on the first screen"
+    assert any(line.endswith(" …") for line in lines[:10])
+    assert names[2] in "".join(cell.strip() for cell in text.replace("\n", "│").split("│")), "the table has all of it"
+
+
+def test_what_the_scheduler_said_is_not_said_twice(tmp_path: Path) -> None:
+    there: list[Object] = [a_node("a", cpu=1), a_pod("web", cpu="2")]
+    message = explained(tmp_path, "web", there=there)[1].partition("The scheduler says: ")[2].splitlines()[0]
+    condition = PodCondition("PodScheduled", "False", "Unschedulable", message)
+    waiting = a_pod("web", cpu="2")
+    status = msgspec.structs.replace(waiting.status, conditions=(condition,))
+    told = msgspec.structs.replace(waiting, status=status)
+    _, text = explained(tmp_path, "web", there=[a_node("a", cpu=1), told])
+    assert text.count(message) == 1 and "Last said: Unschedulable: " in text

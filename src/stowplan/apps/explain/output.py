@@ -11,11 +11,13 @@ from collections.abc import Iterable, Sequence
 from rich.console import Console
 from rich.table import Table
 
+from stowplan.apps.explain import daemon_sets
 from stowplan.apps.explain.answers import Answer
 from stowplan.apps.explain.sentences import (
     MOST_NODES,
     cause_lines,
     cause_rows,
+    last_said,
     margin,
     only_after_evictions,
     sentence,
@@ -30,6 +32,7 @@ from stowplan.engine.explain import GroupExplanation
 from stowplan.framework.decision import Decision
 
 SCREEN = 10  # lines that must have the answer
+LEAST = 2  # lines of the first cause that are shown in any case
 MAX_CAUSES, MAX_REMEDIES, MAX_MEMBERS, MAX_ROWS = 3, 6, 20, 20
 MAX_COMMANDS = 3  # of a remedy for pods that have no owner in common
 WITH_COMMANDS = 2  # remedies whose commands are shown without being asked for
@@ -55,7 +58,7 @@ def show_named(
 ) -> None:
     """Print the workloads that cannot create their pods, and the answers about pods."""
     show_lacking(console, lacking)
-    for at, answer in enumerate(answers):
+    for at, answer in enumerate(daemon_sets.together(answers)):
         if at or lacking:
             console.print()
         show(console, answer, all_remedies=all_remedies)
@@ -79,7 +82,9 @@ def _show_causes(console: Console, answer: Answer, above: int) -> bool:
     told, causes = wrapped(sentence(answer), console.width, hang=0), _short_causes(answer, console.width)
     console.print("\n".join(told), soft_wrap=True)
     left = SCREEN - above - len(told) - _first_help(answer, console.width)
-    shown = 0
+    shown, cut = 0, False
+    if causes and len(causes[0]) > max(left - (len(causes) > 1), LEAST):
+        causes[0], cut = _cut(causes[0], max(left - (len(causes) > 1), LEAST), console.width), True
     for at, lines in enumerate(causes):
         is_last = at + 1 == len(causes)
         takes_no_more_room = is_last and len(lines) == 1  # than the line that says what is left out
@@ -89,7 +94,13 @@ def _show_causes(console: Console, answer: Answer, above: int) -> bool:
         shown, left = shown + 1, left - len(lines)
     if shown < len(causes):
         console.print(f"  … and {counted(len(causes) - shown, 'more group')} of nodes, below")
-    return shown == len(causes)
+    return shown == len(causes) and not cut
+
+
+def _cut(lines: list[str], most: int, width: int) -> list[str]:
+    """Return the first lines, with a sign that this is not all."""
+    words = lines[most - 1][: width - 2].rsplit(" ", 1)[0] if len(lines[most - 1]) > width - 2 else lines[most - 1]
+    return [*lines[: most - 1], f"{words} …"]
 
 
 def _short_causes(answer: Answer, width: int) -> list[list[str]]:
@@ -166,13 +177,19 @@ def _show_prospects(console: Console, answer: Answer) -> None:
     found = answer.diagnosis
     for wait in found.waits:
         if wait.code != CERTAIN:
-            _print(console, f"{'Or wait' if found.remedies else 'Wait'}: {wait.text}.")
+            _print(console, _wait(wait.text, instead=bool(found.remedies)))
     if found.never:
         _print(console, f"As it is, it never fits: {found.never}.")
     if not found.remedies and not found.waits and not found.never:
         console.print("No remedy was found.")
     if found.bounded:
         _print(console, f"Not all was searched: {found.bounded}.")
+
+
+def _wait(text: str, *, instead: bool) -> str:
+    until = text.removeprefix("wait until ")
+    told = f"wait until {until}" if until != text else f"wait: {text}"
+    return f"Or {told}." if instead else _capital(told)
 
 
 def _outcome(remedy: Remedy, tried_for: int = 0) -> str:
@@ -190,7 +207,8 @@ def _outcome(remedy: Remedy, tried_for: int = 0) -> str:
 def _show_tables(console: Console, answer: Answer, *, cut: bool) -> None:
     explanation, decision = answer.explanation, answer.explanation.decision
     refused = explanation.because and explanation.group is None  # by the API server; the sentence has its words
-    if answer.node is None and explanation.why_not and not answer.serving.absent and not refused:
+    told = last_said(answer) == explanation.why_not
+    if answer.node is None and explanation.why_not and not answer.serving.absent and not refused and not told:
         console.print(f"The scheduler says: {explanation.why_not}", soft_wrap=True)
     if answer.serving.absent or decision.gated is not None:
         return
@@ -275,6 +293,7 @@ def show_all(
     if not answers:
         _print(console, none)
         return
+    answers = daemon_sets.together(answers)
     told = wrapped(_told(answers, elsewhere), console.width, hang=0)
     console.print("\n".join(told), soft_wrap=True)
     lost = [answer for answer in answers if answer.node is None]
@@ -282,6 +301,8 @@ def show_all(
         most = max(lost, key=lambda answer: (not only_after_evictions(answer), len(answer.keys)))
         _show_causes(console, most, len(told))
         _show_remedies(console, most, all_remedies=all_remedies)
+        if not most.diagnosis.remedies:
+            _show_prospects(console, most)
     table = _table("namespace", "pod", "node", "why")
     for answer in answers:
         table.add_row(answer.pod.namespace, _name(answer), _nodes(answer), _why(answer))
@@ -345,6 +366,7 @@ def _why(answer: Answer) -> str:
 
 def show_in_order(console: Console, answers: Sequence[Answer], *, all_remedies: bool = False) -> None:
     """Print what would happen with manifests: help for pods without a node, then a row for each kind of pods."""
+    answers = daemon_sets.together(answers)
     lost = [answer for answer in answers if answer.node is None]
     number = sum(len(answer.keys) for answer in answers)
     failed = _failed(answers, counted(number, "pod"), "would have no node")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from stowplan.apps.explain.answers import Answer
 from stowplan.apps.explain.texts import ago, counted, some
-from stowplan.diagnosis.diagnosis import NamedCause
+from stowplan.diagnosis.diagnosis import CauseGroup, NamedCause
 from stowplan.engine.explain import Evictions
 from stowplan.framework.decision import Decision
 
@@ -115,15 +116,28 @@ def cause_lines(answer: Answer, named: int = MOST_NODES) -> Iterator[str]:
 def cause_rows(answer: Answer) -> list[tuple[tuple[str, ...], str]]:
     """Return nodes, and what they have against the pod beside what is wrong with the pod itself.
 
-    Groups that differ only in what is said already are one.
+    Groups that differ only in what is said already are one. If the pod is for some nodes only (that of a DaemonSet is
+    for one), these come first, and nothing else is said of the others.
     """
     said = {each.cause.text for each in answer.diagnosis.pod_causes}
     found: dict[str, tuple[str, ...]] = {}
-    for group in answer.diagnosis.groups:
+    here = [group for group in answer.diagnosis.groups if not is_elsewhere(group)]
+    elsewhere = [replace(group, causes=_limited(group) if here else group.causes) for group in answer.diagnosis.groups]
+    for group in (*here, *(each for each in elsewhere if is_elsewhere(each))):
         text = joined([each for each in group.causes if each.cause.text not in said])
         if text:
             found[text] = (*found.get(text, ()), *group.nodes)
     return [(nodes, text) for text, nodes in found.items()]
+
+
+def is_elsewhere(group: CauseGroup) -> bool:
+    """True for nodes that the pod is not for."""
+    return bool(_limited(group))
+
+
+def _limited(group: CauseGroup) -> tuple[NamedCause, ...]:
+    """Return the causes that say that the pod is for other nodes."""
+    return tuple(each for each in group.causes if {"nodes", "missing"} <= each.cause.details.keys())
 
 
 def where(nodes: Sequence[str], named: int = MOST_NODES) -> str:
@@ -154,5 +168,10 @@ def waiting_lines(answer: Answer) -> Iterator[str]:
         at = said.get("at", said.get("since"))
         when = f" ({ago(answer.now - at)} ago)" if at and answer.now else ""
         times = f", {said['count']} times" if said.get("count", 1) > 1 else ""
-        text = said.get("note") or said.get("message") or ""
-        yield f"Last said{when}{times}: {said.get('reason', '')}: {text}"
+        yield f"Last said{when}{times}: {said.get('reason', '')}: {last_said(answer)}"
+
+
+def last_said(answer: Answer) -> str:
+    """Return the message of the last event, or of the condition."""
+    said = answer.waiting.event or answer.waiting.condition or {}
+    return str(said.get("note") or said.get("message") or "")

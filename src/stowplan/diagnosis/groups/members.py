@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from stowplan.diagnosis import ranking
 from stowplan.diagnosis.case import IMPOSSIBLE, Case
 from stowplan.diagnosis.edits import Edit, Scale
 from stowplan.diagnosis.groups.trying import GroupTrying
@@ -15,7 +14,7 @@ from stowplan.diagnosis.patches import pointer
 from stowplan.diagnosis.proposals import Proposal, proposal
 from stowplan.diagnosis.rejections import rejections
 from stowplan.diagnosis.remedies import node_labels, own_fields, terms
-from stowplan.diagnosis.remedies.lower_request import amount_text, lowered, step_of
+from stowplan.diagnosis.remedies.lower_request import amount_text, lowered, rank_of, step_of
 from stowplan.diagnosis.remedies.toleration import document_of, says_how_a_node_is, shown
 from stowplan.diagnosis.remedy import CreateObject, ObjectChange, Operation, PatchObject
 from stowplan.diagnosis.trying import Trying
@@ -26,7 +25,6 @@ from stowplan.objects.applications import BY_KUBERNETES, BY_LABELS, MINIMA
 from stowplan.objects.errors import PluginError
 from stowplan.objects.pod_groups import SigsPodGroup
 from stowplan.objects.pods import Pod
-from stowplan.objects.requests import is_extended
 from stowplan.objects.taints import HARD_EFFECTS, Taint, Toleration, tolerated
 from stowplan.objects.workloads import PriorityClass
 from stowplan.plugins.nodes.default.node_unschedulable import CORDONED
@@ -127,7 +125,7 @@ class MemberProposals:
         text = f"lower the {resource} request of every member by {amount_text(resource, by)}"
         scale = Scale(by, 0, -step_of(resource), lambda amount: self._lowered(resource, amount))
         most = max(pod.request[resource] for pod in pods)
-        ranked_as = ranking.BY_HALF if 2 * by > most else ranking.OF_DEVICE if is_extended(resource) else ""
+        ranked_as = rank_of(resource, far=2 * by > most)
         return Edit("lower-request", text, changes, by / max(most, 1), scale, ranked_as=ranked_as)
 
     # -- what the group asks for

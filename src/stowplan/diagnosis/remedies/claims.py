@@ -9,7 +9,7 @@ from itertools import islice, zip_longest
 
 from stowplan.columns.state import ClusterState
 from stowplan.diagnosis import ranking
-from stowplan.diagnosis.edits import Edit, Edits
+from stowplan.diagnosis.edits import Edit, Edits, distinct
 from stowplan.diagnosis.patches import pointer
 from stowplan.diagnosis.remedy import CreateObject, Operation, PatchObject
 from stowplan.objects.pod_parts import Volume
@@ -36,6 +36,25 @@ def alternatives(pod: Pod, state: ClusterState, awaited: Container[str] = ()) ->
     by_volume = (_for_volume(pod, at, volume, state, awaited) for at, volume in enumerate(pod.spec.volumes))
     for choices in zip_longest(*by_volume):
         yield from (edits for edits in choices if edits is not None)
+
+
+def together(pod: Pod, state: ClusterState, awaited: Container[str] = ()) -> Iterator[Edits]:
+    """Yield what could be done about all volumes that are in trouble at once: the best of each, then what creates."""
+    seen: list[Edits] = []
+    for creating in (False, True):
+        chosen: list[Edit] = []
+        for at, volume in enumerate(pod.spec.volumes):
+            for edits in _for_volume(pod, at, volume, state, awaited):
+                if not any(edit.ranked_as == ranking.OTHER_DATA or (creating and _uses(edit)) for edit in edits):
+                    chosen += edits
+                    break
+        if len(chosen) > 1 and distinct(chosen) not in seen:
+            seen.append(distinct(chosen))
+            yield seen[-1]
+
+
+def _uses(edit: Edit) -> bool:
+    return edit.code == USE_CLAIM
 
 
 def _for_volume(pod: Pod, at: int, volume: Volume, state: ClusterState, awaited: Container[str]) -> Iterator[Edits]:

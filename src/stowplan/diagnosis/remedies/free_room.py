@@ -34,6 +34,7 @@ from stowplan.objects.disruption import importance
 from stowplan.objects.pods import Pod
 from stowplan.objects.selectors import compile_selector
 from stowplan.objects.shape import REQUIRED_ANTI
+from stowplan.plugins.nodes.default.inter_pod_affinity import AFFINITY
 
 FREE_ROOM = "free-room"
 MOST_NODES = 6  # that are looked at: those that lack the least
@@ -60,6 +61,7 @@ class Room:
         for name, rows in case.rejected.items():
             if name not in OCCUPIED:
                 blocked |= rows
+        blocked |= self._lonely()
         for resource, amount in self._needed():
             blocked |= case.nodes.allocatable[resource] < amount
         weight: Floats = np.zeros(len(case.nodes))
@@ -69,8 +71,24 @@ class Room:
             weight += 0 if name == "NodeResourcesFit" else rows
         open_rows = np.flatnonzero(~blocked)
         self.cut = len(open_rows) > MOST_NODES
+        self.too_many = False  # pods would have to go from one of these nodes
         self._order: Ints = open_rows[np.argsort(weight[open_rows], kind="stable")]
         self.nodes: list[int] = self._order[:MOST_NODES].tolist()
+
+    def _lonely(self) -> Bools:
+        """Return the nodes without the pods that the pod wants to be near: deletions bring none.
+
+        Unless the pod is what it wants to be near itself: where there is no such pod at all, it may be the first.
+        """
+        lonely: Bools = np.zeros(len(self.case.nodes), np.bool_)
+        pod = self.case.pod
+        queries = [self.case.state.query(term) for term in pod.shape.required_affinity]
+        if all(query.matches(pod.namespace, pod.labels) for query in queries):
+            return lonely
+        for each in self.case.found.filters.values():
+            for reason, rows in each.reasons:
+                lonely |= rows & (reason == AFFINITY)
+        return lonely
 
     def rows(self, most: int) -> Rows | None:
         """Return so many rows, those first that lack the least; None if there are no more nodes than this."""
@@ -131,7 +149,10 @@ class Room:
                     gone.remove(placed)
                 else:
                     trial.remove_pod(placed.pod.uid)
-        return [placed.pod for placed in gone] if 0 < len(gone) <= MOST_DELETED else []
+        if len(gone) > MOST_DELETED:
+            self.too_many = True
+            return []
+        return [placed.pod for placed in gone]
 
     def _back(self, placed: PlacedPod, row: int, at: int) -> tuple[object, ...]:
         """Return a key to sort pods by: it is tried first without deleting those at the front."""

@@ -68,9 +68,16 @@ def lowered(pod: Pod, resource: str, target: int) -> Edit:
         (PatchObject("Pod", pod.key, tuple(operations)),),
         size=(request - target) / max(request, 1),
         scale=Scale(target, request, step, lambda amount: lowered(pod, resource, amount)),
-        ranked_as=ranking.BY_HALF if far else ranking.OF_DEVICE if requests.is_extended(resource) else "",
+        ranked_as=rank_of(resource, far=far),
         also=f"it would ask for less than half of the {resource} that it asks for now" if far else "",
     )
+
+
+def rank_of(resource: str, *, far: bool) -> str:
+    """Return the name in the table of ranking. `far`: by more than half."""
+    if requests.is_extended(resource):
+        return ranking.DEVICES_GONE if far else ranking.OF_DEVICE
+    return ranking.BY_HALF if far else ""
 
 
 def step_of(resource: str) -> int:

@@ -89,7 +89,7 @@ def _allowing(pod: Pod, state: ClusterState) -> Edit:
 
 def _with_class(pod: Pod, value: int, name: str, state: ClusterState) -> tuple[str, tuple[ObjectChange, ...]]:
     """Return the name of a class with this value, and the changes that give it to the pod: it is made if need be."""
-    operations = [] if pod.spec.priority == value else [Operation("add", "/spec/priority", value)]
+    operations = [] if pod.priority == value else [Operation("add", "/spec/priority", value)]
     if pod.spec.preemption_policy == NEVER:
         operations.append(Operation("replace", "/spec/preemptionPolicy", PREEMPTS))
     created: tuple[ObjectChange, ...] = ()

@@ -1,4 +1,5 @@
-"""Terms between pods relaxed: one affinity or anti-affinity term removed, one spreading constraint made weaker.
+"""Terms between pods mended or relaxed: a spelling corrected, an affinity or anti-affinity term removed, one spreading
+constraint made weaker.
 
 Terms of one pod depend on each other, so the plugin is asked about the pod without them: each term alone, then two and
 three of them together.
@@ -6,7 +7,7 @@ three of them together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -16,6 +17,7 @@ from stowplan.columns.arrays import Bools
 from stowplan.diagnosis.case import IMPOSSIBLE, Case, Offer
 from stowplan.diagnosis.edits import Edit, Scale
 from stowplan.diagnosis.patches import pointer
+from stowplan.diagnosis.remedies import spellings
 from stowplan.diagnosis.remedy import Operation, PatchObject
 from stowplan.plugins.nodes.default.inter_pod_affinity import InterPodAffinity
 from stowplan.plugins.nodes.default.pod_topology_spread import HARD, SOFT, PodTopologySpread
@@ -44,8 +46,10 @@ def offers(case: Case) -> Iterator[Offer]:
         if rejected is None:
             continue
         if isinstance(enabled.plugin, InterPodAffinity):
+            yield from _sets(case, enabled.name, rejected, _single(spellings.of_affinity(case)))
             yield from _sets(case, enabled.name, rejected, list(_affinity_terms(case)))
         elif isinstance(enabled.plugin, PodTopologySpread):
+            yield from _sets(case, enabled.name, rejected, _single(spellings.of_spreading(case, HARD)))
             yield from _sets(case, enabled.name, rejected, list(_skews(case, enabled.name)))
             yield from _sets(case, enabled.name, rejected, list(_honoring(case)))
             yield from _sets(case, enabled.name, rejected, list(_soft(case)))
@@ -59,6 +63,16 @@ def every_edit(case: Case) -> Iterator[Edit]:
             yield from (each.edit(0, ()) for each in _affinity_terms(case))
         elif isinstance(enabled.plugin, PodTopologySpread) and case.rejects(enabled.name) is not None:
             yield from (each.edit(0, ()) for each in _soft(case))
+
+
+def _single(edits: Iterable[Edit]) -> list[Relaxation]:
+    """Return edits of the pod that cannot be smaller."""
+    return [_fixed(edit) for edit in edits]
+
+
+def _fixed(edit: Edit) -> Relaxation:
+    operations = tuple(each for change in edit.changes if isinstance(change, PatchObject) for each in change.operations)
+    return Relaxation(operations, lambda _at, _others: edit)
 
 
 def _sets(case: Case, plugin: str, rejected: Bools, relaxations: list[Relaxation]) -> Iterator[Offer]:
@@ -101,8 +115,7 @@ def _affinity_terms(case: Case) -> Iterator[Relaxation]:
             operation = Operation("remove", pointer("spec", "affinity", field, _REQUIRED, at))
             name = "affinity" if field == "podAffinity" else "anti-affinity"
             text = f"remove the required {name} term for {term.topology_key}"
-            edit = case.edit(code, text, operation)
-            yield Relaxation((operation,), lambda _at, _others, edit=edit: edit)  # type: ignore[misc]
+            yield _fixed(case.edit(code, text, operation))
 
 
 # -- spreading
@@ -161,8 +174,7 @@ def _honoring(case: Case) -> Iterator[Relaxation]:
                 text = (
                     f"set {field} of the spreading over {constraint.topology_key} to {HONOR}: nodes {why} do not count"
                 )
-                edit = case.edit(code, text, operation)
-                yield Relaxation((operation,), lambda _at, _others, edit=edit: edit)  # type: ignore[misc]
+                yield _fixed(case.edit(code, text, operation))
 
 
 def _soft(case: Case) -> Iterator[Relaxation]:
@@ -171,8 +183,7 @@ def _soft(case: Case) -> Iterator[Relaxation]:
             path = pointer("spec", "topologySpreadConstraints", place, "whenUnsatisfiable")
             operation = Operation("replace", path, SOFT)
             text = f"set whenUnsatisfiable of the spreading over {constraint.topology_key} to {SOFT}"
-            edit = case.edit(SCHEDULE_ANYWAY, text, operation)
-            yield Relaxation((operation,), lambda _at, _others, edit=edit: edit)  # type: ignore[misc]
+            yield _fixed(case.edit(SCHEDULE_ANYWAY, text, operation))
 
 
 def _own_constraints(case: Case, plugin: str, rejected: Bools) -> Iterator[Offer]:

@@ -14,6 +14,7 @@ from tests.oracle.draw.scenario import Obj, Scenario
 from tests.oracle.draw.volumes import make_volume
 
 PORT = 8443
+MISSPELT_HOST, MISSPELT_ZONE = "kubernetes.io/hostnam", "topology.kubernetes.io/zonee"
 
 
 def pending(s: Scenario) -> None:
@@ -111,7 +112,14 @@ def kept_apart(s: Scenario) -> None:
 
 
 def lonely(s: Scenario) -> None:
-    s.pod["spec"].setdefault("affinity", {})["podAffinity"] = _required(s.d.one(HOST, ZONE), {"app": "no-such-app"})
+    """A pod that wants to be near pods that there are not, often for a typing error."""
+    d = s.d
+    required = _required(d.one(HOST, ZONE, MISSPELT_HOST), {"app": d.one("no-such-app", "cahe", "bacth", "cache")})
+    if d.chance(0.4):
+        (term,) = required["requiredDuringSchedulingIgnoredDuringExecution"]
+        values = [term["labelSelector"]["matchLabels"]["app"], *d.some(("wbe", "no-such-app"), 0, 1)]
+        term["labelSelector"] = {"matchExpressions": [{"key": "app", "operator": "In", "values": values}]}
+    s.pod["spec"].setdefault("affinity", {})["podAffinity"] = required
 
 
 def _required(key: str, labels: dict[str, str]) -> Obj:
@@ -129,7 +137,7 @@ def badly_spread(s: Scenario) -> None:
             other["metadata"]["namespace"], other["metadata"]["labels"] = own["namespace"], {"app": "spread"}
     constraint = {
         "maxSkew": d.one(1, 1, 2),
-        "topologyKey": d.one(HOST, ZONE, "no-such-key"),
+        "topologyKey": d.one(HOST, ZONE, "no-such-key", MISSPELT_ZONE),
         "whenUnsatisfiable": "DoNotSchedule",
         "labelSelector": {"matchLabels": {"app": "spread"}},
     }

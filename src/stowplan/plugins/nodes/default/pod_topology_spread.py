@@ -210,7 +210,9 @@ def _skewed(constraint: SpreadConstraint, counts: Mapping[str, int], smallest: i
     if 0 < len(counts) < constraint.min_domains:
         least = f"; 0 is the smallest count, as minDomains is {constraint.min_domains}"
     else:
+        fewest = [name for name, count in ordered if count == smallest]
         least = f"; the smallest count is {smallest}" if len(ordered) > MOST_NAMED else ""
+        least += f" ({few(fewest)})" if least and fewest else ""
     details: dict[str, Detail] = {
         "topologyKey": constraint.key,
         "maxSkew": constraint.max_skew,

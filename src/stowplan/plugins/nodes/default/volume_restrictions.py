@@ -71,7 +71,8 @@ class VolumeRestrictions:
                 key = f"{pod.namespace}/{name}"
                 _, count, pods = holders(nodes.cluster.nodes, [("claim", key)])
                 if count:
-                    text = f"claim {name} is for one pod at a time, and {few(pods, count)} uses it"
+                    use = "uses" if count == 1 else "use"
+                    text = f"claim {name} is for one pod at a time, and {few(pods, count)} {use} it"
                     details = {"claim": key, "pods": tuple(pods), "count": count}
                     yield NodeCause(everywhere, Cause("claim-in-use", text, details))
 
