@@ -196,7 +196,7 @@ class Profile:
     @cached_property
     def ignores_volumes(self) -> bool:
         """True if no answer that may be cached by a pod's shape depends on the pod's volumes."""
-        filters = (each.plugin for each in self.filters if getattr(each.plugin, "filters_by_row", False))
+        filters = (each.plugin for each in self.filters if self.filters_by_row[each.name])
         scorers = (each.plugin for each in self.scorers if getattr(each.plugin, "scores_by_row", False))
         return all(getattr(plugin, "ignores_volumes", False) for plugin in (*filters, *scorers))
 
@@ -248,6 +248,11 @@ class Profile:
             for enabled in self.scorers
             if "preScore" in getattr(enabled.plugin, "configurable_at", ()) and enabled.name not in pre_scored
         )
+
+    @cached_property
+    def filters_by_row(self) -> dict[str, Any]:
+        """By filter: whether its answers are kept by row, or the method that says so of a pod."""
+        return {each.name: getattr(each.plugin, "filters_by_row", False) for each in self.filters}
 
     @cached_property
     def row_scorers(self) -> tuple[EnabledPlugin[ScorePlugin], ...]:
