@@ -119,7 +119,7 @@ class KeptRanking:
         if self.rows is self.live and gapless:
             size = len(self.rows)
             return totals[:size] if self.sums is None else totals[:size] + self.sums[:size]
-        return totals[self.rows] if self.sums is None else totals[self.rows] + self.sums[self.rows]
+        return totals.take(self.rows) if self.sums is None else totals.take(self.rows) + self.sums.take(self.rows)
 
 
 class KeptChoice:
