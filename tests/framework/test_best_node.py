@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from stowplan.columns.nodes import node_scores
 from stowplan.columns.nodes.answer_cache import PER_CHANGE
 from stowplan.framework.decision import Reject
 from stowplan.framework.evaluation import schedule_one
@@ -135,6 +136,82 @@ def test_the_same_total_as_without_anything_kept() -> None:
             cold.add_pod(placed.pod, warm.table.names[placed.row])
         mine, fresh = (schedule_one(a_pod("next", cpu=1), state, profile) for state in (warm, cold))
         assert (mine.node, scores(mine), rejections(mine)) == (fresh.node, scores(fresh), rejections(fresh))
+
+
+# -- the same for pods that differ in their requests alone
+
+
+class LikedInAnySize(Liked):
+    ignores_requests = True
+
+
+LIKED = [a_node("a", cpu=8, labels={"liked": "2"}), a_node("b", cpu=8, labels={"liked": "1"})]
+
+
+@pytest.mark.parametrize(("plugin", "asked"), [(Liked, 3), (LikedInAnySize, 1)])
+def test_a_score_that_ignores_requests_is_asked_once_for_all_sizes(plugin: type[Liked], asked: int) -> None:
+    liked = plugin()
+    state, profile = a_state(nodes=LIKED), a_profile_of(Roomiest(), liked)
+    for cpu in ("1", "1100m", "1200m"):
+        decision = schedule_one(a_pod(cpu=cpu), state, profile)
+        assert decision.node == "a"
+        assert np.array(decision.trail.scores[plugin.__name__][1]).tolist() == [100, 50]
+    assert liked.asked == asked
+    schedule_one(a_pod(cpu="1", image="another"), state, profile)
+    assert liked.asked == asked + 1
+
+
+def test_it_is_asked_again_when_a_node_changes_or_is_not_feasible() -> None:
+    liked = LikedInAnySize()
+    state, profile = a_state(nodes=LIKED), a_profile_of(Roomiest(), liked)
+
+    def found(cpu: str) -> list[int]:
+        decision = schedule_one(a_pod(cpu=cpu), state, profile)
+        scores: list[int] = np.array(decision.trail.scores["LikedInAnySize"][1]).tolist()
+        return scores
+
+    assert found("1") == [100, 50]
+    state.apply(Put(a_node("b", cpu=8, labels={"liked": "4"})))
+    assert found("1100m") == [50, 100] and liked.asked == 2
+    big = a_pod("big", cpu="7500m", node="b")
+    state.apply(Put(big))
+    assert found("1200m") == [100] and liked.asked == 3, "a is the most liked of those that are left"
+    assert found("1300m") == [100] and liked.asked == 4
+    state.apply(Gone(big))
+    assert found("1400m") == [50, 100] and liked.asked == 4, "known from before"
+    state.apply(Put(a_node("c", cpu=8, labels={"liked": "8"})))
+    assert found("1500m") == [25, 50, 100]
+
+
+def test_profiles_do_not_share_scores() -> None:
+    state, one, other = a_state(nodes=LIKED), LikedInAnySize(), LikedInAnySize()
+    for liked in (one, other):
+        schedule_one(a_pod(cpu=1), state, a_profile_of(Roomiest(), liked))
+    assert (one.asked, other.asked) == (1, 1)
+
+
+def test_what_is_known_of_templates_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(node_scores, "MOST_BYTES", 64)
+    state, profile = a_state(nodes=LIKED), a_profile()
+    for number in range(20):
+        schedule_one(a_pod(image=f"i{number}"), state, profile)
+        assert 0 < len(state.node_scores) <= 8
+
+
+def test_pods_of_any_size_get_what_they_would_get_without_anything_kept() -> None:
+    nodes = [a_node(f"n{number}", cpu=4 + number % 3, labels={"liked": str(number % 5)}) for number in range(20)]
+    warm, profile = a_state(nodes=nodes), a_profile_of(Roomiest(), LikedInAnySize())
+    for number in range(40):
+        pod = a_pod(f"p{number}", cpu=f"{600 + 50 * number}m")
+        cold = a_state(nodes=nodes)
+        for placed in warm.pods.values():
+            cold.add_pod(placed.pod, warm.table.names[placed.row])
+        mine, fresh = (schedule_one(pod, state, profile) for state in (warm, cold))
+        assert (mine.node, scores(mine), rejections(mine)) == (fresh.node, scores(fresh), rejections(fresh))
+        if mine.node is not None:
+            warm.add_pod(pod, mine.node)
+        if number % 7 == 3:
+            warm.apply(Put(nodes[number % 20]))
 
 
 # -- scores that are asked for each pod

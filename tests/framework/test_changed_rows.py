@@ -236,6 +236,35 @@ def test_pods_that_differ_in_their_claims_only(ignores_volumes: bool, asked: int
     assert plugin.asked == asked
 
 
+@pytest.mark.parametrize(
+    ("ignores_requests", "asked"),
+    [
+        pytest.param(False, 3, id="a plugin that may look at requests is asked about each size"),
+        pytest.param(True, 1, id="a plugin that ignores requests is asked once"),
+    ],
+)
+def test_pods_that_differ_in_their_requests_only(ignores_requests: bool, asked: int) -> None:
+    plugin: Any = Skips()
+    plugin.ignores_requests = ignores_requests
+    profile, state = a_profile_of(plugin), a_state(nodes=["a"])
+    for cpu in ("100m", "200m", "300m"):
+        assert schedule_one(a_pod(cpu=cpu), state, profile).skipped == {"Skips"}
+    assert plugin.asked == asked
+    schedule_one(a_pod(cpu="100m", node_selector={"zone": "a"}), state, profile)
+    assert plugin.asked == asked + 1, "another template"
+
+
+def test_one_pre_filter_that_looks_at_requests_is_enough_to_ask_all_about_each_size() -> None:
+    class Other(Skips):
+        ignores_requests = True
+
+    ignores, looks = Other(), Skips()
+    profile, state = a_profile_of(ignores, looks), a_state(nodes=["a"])
+    for cpu in ("100m", "200m"):
+        schedule_one(a_pod(cpu=cpu), state, profile)
+    assert (ignores.asked, looks.asked) == (2, 2)
+
+
 def test_a_refusal_is_never_kept() -> None:
     plugin = Skips(RejectPod("not now"))
     profile, state = a_profile_of(plugin), a_state(nodes=["a"])

@@ -226,6 +226,23 @@ class ScoresByNodeAndLabels(_Plugin):
         return 1 if pod.labels.get("another") else 0
 
 
+class FalselyIgnoresRequests(_Plugin):
+    scores_by_node = ignores_requests = True
+
+    def score(self, pod: Any, nodes: Any) -> Any:
+        return 1 if pod.request else 0
+
+
+class FalselySkips(_Plugin):
+    pre_filters_by_shape = ignores_requests = True
+
+    def pre_filter(self, pod: Any, cluster: Any) -> Any:
+        return None if pod.request else SKIP
+
+    def filter(self, pod: Any, nodes: Any) -> Any:
+        yield Reject(nodes.allocatable["cpu"] < pod.request.get("cpu", 0), "too small")
+
+
 class ReadsMoreThanTheShape(_Plugin):
     filters_by_row = True
 
@@ -247,6 +264,8 @@ class ScoresMoreThanTheShape(_Plugin):
         pytest.param(
             ScoresByNodeAndLabels, "score depends on more than the pod's shape", id="scores_by_node, by labels"
         ),
+        pytest.param(FalselyIgnoresRequests, "score depends on what the pod requests", id="a score by requests"),
+        pytest.param(FalselySkips, "pre_filter depends on what the pod requests", id="a pre-filter by requests"),
         pytest.param(NoMethod, "it has no method of any extension point", id="no method"),
         pytest.param(ReserveAlone, "reserve and unreserve go together", id="reserve without unreserve"),
         pytest.param(HintWithoutMethod, "wakes_on names the hint 'on_node'", id="a hint without a method"),

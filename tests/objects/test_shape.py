@@ -45,36 +45,61 @@ def test_pods_of_one_template_share_a_shape(alike: Pod) -> None:
     assert alike.shape is changed().shape
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        pytest.param(changed(cpu="2"), id="requests"),
-        pytest.param(changed(namespace="other"), id="the namespace"),
-        pytest.param(changed(image="db"), id="the image"),
-        pytest.param(changed(ports=[80]), id="host ports"),
-        pytest.param(changed(node_selector={"zone": "a"}), id="a node selector"),
-        pytest.param(changed(tolerations=["k=v:NoSchedule"]), id="tolerations"),
-        pytest.param(changed(affinity=ANTI), id="affinity"),
-        pytest.param(changed(topologySpreadConstraints=[{"topologyKey": "zone", "maxSkew": 1}]), id="spreading"),
-        pytest.param(changed(annotations={"gpu-fraction": "0.5"}), id="a share of a GPU"),
-        pytest.param(changed(overhead={"cpu": "1"}), id="overhead"),
-        pytest.param(changed(resources={"requests": {"cpu": "1"}}), id="requests of the pod itself"),
-        pytest.param(changed(initContainers=[{"name": "i"}]), id="init containers"),
-        pytest.param(changed(volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]), id="a claim"),
-        pytest.param(changed(volumes=[{"name": "v", "gcePersistentDisk": {"pdName": "d"}}]), id="a disk"),
-        pytest.param(changed(resourceClaims=[{"name": "gpu"}]), id="a resource claim"),
-        pytest.param(changed(hostNetwork=True), id="the host's network"),
-        pytest.param(changed(hostUsers=False), id="users of its own"),
-        pytest.param(changed(status=RESIZED), id="a resize in flight"),
-        pytest.param(
-            changed(status={**RESIZED, "conditions": [{"type": "PodResizePending", "reason": "Infeasible"}]}),
-            id="a resize that will not come",
-        ),
-    ],
-)
+SIZES = [
+    pytest.param(changed(cpu="2"), id="requests"),
+    pytest.param(changed(overhead={"cpu": "1"}), id="overhead"),
+    pytest.param(changed(resources={"requests": {"cpu": "1"}}), id="requests of the pod itself"),
+    pytest.param(changed(status=RESIZED), id="a resize in flight"),
+    pytest.param(
+        changed(status={**RESIZED, "conditions": [{"type": "PodResizePending", "reason": "Infeasible"}]}),
+        id="a resize that will not come",
+    ),
+]
+OTHERS = [
+    pytest.param(changed(namespace="other"), id="the namespace"),
+    pytest.param(changed(image="db"), id="the image"),
+    pytest.param(changed(ports=[80]), id="host ports"),
+    pytest.param(changed(node_selector={"zone": "a"}), id="a node selector"),
+    pytest.param(changed(tolerations=["k=v:NoSchedule"]), id="tolerations"),
+    pytest.param(changed(affinity=ANTI), id="affinity"),
+    pytest.param(changed(topologySpreadConstraints=[{"topologyKey": "zone", "maxSkew": 1}]), id="spreading"),
+    pytest.param(changed(annotations={"gpu-fraction": "0.5"}), id="a share of a GPU"),
+    pytest.param(changed(initContainers=[{"name": "i"}]), id="init containers"),
+    pytest.param(changed(initContainers=[{"name": "i", "restartPolicy": "Always"}]), id="a sidecar"),
+    pytest.param(changed(volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]), id="a claim"),
+    pytest.param(changed(volumes=[{"name": "v", "gcePersistentDisk": {"pdName": "d"}}]), id="a disk"),
+    pytest.param(changed(resourceClaims=[{"name": "gpu"}]), id="a resource claim"),
+    pytest.param(changed(hostNetwork=True), id="the host's network"),
+    pytest.param(changed(hostUsers=False), id="users of its own"),
+]
+
+
+@pytest.mark.parametrize("other", [*SIZES, *OTHERS])
 def test_pods_of_different_templates_have_different_shapes(other: Pod) -> None:
     assert signature(other) != signature(changed())
     assert other.shape is not changed().shape
+
+
+@pytest.mark.parametrize("other", SIZES)
+def test_pods_that_differ_in_their_requests_share_the_rest(other: Pod) -> None:
+    mine, base = other.shape, changed().shape
+    assert mine.unsized is not None and mine.unsized is base.unsized
+    assert mine.unsized.unsized is None
+    for value in ("node_terms", "required_anti_affinity", "host_ports", "uses", "tolerations"):
+        assert getattr(mine, value) is getattr(base, value)
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_pods_that_differ_in_anything_else_do_not(other: Pod) -> None:
+    unsized = (other.shape.bare or other.shape).unsized
+    shares = other.shape.bare is not None  # volumes are apart from it all
+    assert (unsized is changed().shape.unsized) == shares
+
+
+def test_each_pod_has_requests_of_its_own() -> None:
+    small, large = changed(cpu="1"), changed(cpu="2", memory="1Gi")
+    assert (small.shape.request["cpu"], large.shape.request["cpu"]) == (1000, 2000)
+    assert dict(large.shape.taken)["cpu"] == 2000 and large.shape.presumed == (2000, 2**30)
 
 
 def test_an_ephemeral_volume_makes_the_name_part_of_the_shape() -> None:

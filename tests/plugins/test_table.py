@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from stowplan.framework.config.plugin_sets import DEFAULT_PLUGINS
@@ -53,6 +56,32 @@ def test_the_default_weights_are_kube_schedulers() -> None:
         "NodeResourcesBalancedAllocation": 1,
         "ImageLocality": 1,
     }
+
+
+OTHERS_LOADED = """
+import sys
+from stowplan.apps import profile_loader
+from stowplan.apps.run import service
+profile_loader.defaults()
+modules = (name.split(".") for name in sys.modules if name.startswith("stowplan.plugins.nodes."))
+print(*sorted({module[3] for module in modules if module[3] != "default"}))
+"""
+
+
+def test_a_scheduler_imports_the_policies_that_it_runs_and_no_others() -> None:
+    done = subprocess.run([sys.executable, "-c", OTHERS_LOADED], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_each_row_of_the_table_names_a_class(name: str) -> None:
+    plugin = BUILT_IN[name]
+    assert isinstance(plugin, type) and plugin.__module__.startswith("stowplan.plugins.nodes.")
+    assert name in BUILT_IN and BUILT_IN.get(name) is plugin
+
+
+def test_a_name_that_is_not_in_the_table() -> None:
+    assert "Nobody" not in BUILT_IN and BUILT_IN.get("Nobody") is None
 
 
 @pytest.mark.parametrize("name", DEFAULTS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeVar, cast
+from typing import Any, TypeVar
 
 from stowplan.columns.pods.selector_index import SelectorIndex
 from stowplan.objects import selectors
@@ -39,7 +39,7 @@ class ObjectStore:
     def __init__(self) -> None:
         self.version = 0  # grows with every change
         self._versions: dict[type[Object], int] = {}
-        self._kinds: dict[type[Object], dict[str, Object]] = {}
+        self._kinds: dict[type[Object], dict[str, Any]] = {}
         self._followed: dict[type[Object], ChangedKeys] = {}
         self._services: SelectorIndex[str] = SelectorIndex()
         self._budgets: SelectorIndex[str] = SelectorIndex()
@@ -57,7 +57,7 @@ class ObjectStore:
 
     def remove(self, found: Object) -> Object | None:
         self._count(found, removed=True)
-        before = self._kinds.get(type(found), {}).pop(found.key, None)
+        before: Object | None = self._kinds.get(type(found), {}).pop(found.key, None)
         self._unindex(before)
         return before
 
@@ -93,7 +93,8 @@ class ObjectStore:
         return self._followed.setdefault(kind, ChangedKeys())
 
     def get(self, kind: type[AnyObject], key: str) -> AnyObject | None:
-        return cast("AnyObject | None", self._kinds.get(kind, {}).get(key))
+        of_kind = self._kinds.get(kind)
+        return None if of_kind is None else of_kind.get(key)
 
     def named(self, kind: str, key: str) -> Object | None:
         """Return an object by the name of its kind."""
@@ -101,7 +102,7 @@ class ObjectStore:
 
     def every(self, kind: type[AnyObject]) -> dict[str, AnyObject]:
         """Return all objects of a kind by key, in the order of their creation; must not be changed."""
-        return cast("dict[str, AnyObject]", self._kinds.get(kind, {}))
+        return self._kinds.get(kind, {})
 
     def services_of(self, pod: Pod) -> list[Service]:
         """Return the services that select this pod."""

@@ -21,6 +21,7 @@ from stowplan.columns.assumed_objects import AssumedObjects
 from stowplan.columns.held.held_room import FEW, HeldRoom
 from stowplan.columns.held.source import HoldingSource
 from stowplan.columns.nodes.answer_cache import AnswerCache
+from stowplan.columns.nodes.node_scores import NodeScores
 from stowplan.columns.nodes.table import NodeTable
 from stowplan.columns.object_store import ObjectStore
 from stowplan.columns.pods.carried_sums import CarriedSum
@@ -59,6 +60,7 @@ class ClusterState:
         self.store = ObjectStore()
         self.match_counts = MatchCounts()
         self.answer_cache = AnswerCache()
+        self.node_scores = NodeScores()
         self.pending_pods = PendingPods()
         self.pods: dict[str, PlacedPod] = {}  # pods on nodes, by uid
         self.pods_on: list[dict[str, PlacedPod]] = []  # the same by row

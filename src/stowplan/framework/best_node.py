@@ -2,8 +2,9 @@
 
 Scores that plugins give row by row are kept by row, and their sums with them (`answer_cache`). Other scores are kept as
 long as no node object changes and the same nodes are feasible, if the plugin declares that this is right
-(`scores_by_node`). The rest is asked for each pod; if all of these give every node the same, the best rows are found
-without a look at all nodes (`best_rows`).
+(`scores_by_node`); while all nodes are feasible, pods that differ in their requests alone share them (`node_scores`).
+The rest is asked for each pod; if all of these give every node the same, the best rows are found without a look at all
+nodes (`best_rows`).
 """
 
 from __future__ import annotations
@@ -47,15 +48,27 @@ class KeptRanking:
         self.scores: KeptScores = {}
         self.sums: Any = None
         asked: list[EnabledPlugin[ScorePlugin]] = []
-        nodes = self.nodes(cluster)
+        nodes, known, by_row = self.nodes(cluster), self._known(pod, cluster, profile), answers.columns
         for enabled in profile.scorers if len(self.rows) else ():
-            if enabled.name in answers.columns:
-                self.scores[enabled.name] = (enabled.weight, None)
-            elif enabled.name in profile.node_scorers:
+            name = enabled.name
+            if name in by_row:
+                self.scores[name] = (enabled.weight, None)
+            elif name in profile.unsized_scorers:
+                if name not in known:
+                    known[name] = scored(enabled, pod, nodes, profile)
+                self._add(enabled, known[name], table.capacity, profile)
+            elif name in profile.node_scorers:
                 self._add(enabled, scored(enabled, pod, nodes, profile), table.capacity, profile)
             else:
                 asked.append(enabled)
         self.asked = tuple(asked)
+
+    def _known(self, pod: Pod, cluster: Cluster, profile: Profile) -> dict[str, Any]:
+        """What plugins that ignore requests said of a pod like this one. It holds where all nodes are feasible."""
+        unsized = pod.shape.unsized
+        if unsized is None or self.rows is not self.live:
+            return {}
+        return cluster.state.node_scores.of((profile, unsized.key), cluster.state.table)
 
     def _add(self, enabled: EnabledPlugin[ScorePlugin], found: Any, capacity: int, profile: Profile) -> None:
         if found is None:
@@ -106,7 +119,7 @@ class KeptRanking:
         if self.rows is self.live and gapless:
             size = len(self.rows)
             return totals[:size] if self.sums is None else totals[:size] + self.sums[:size]
-        return totals[self.rows] if self.sums is None else totals[self.rows] + self.sums[self.rows]
+        return totals.take(self.rows) if self.sums is None else totals.take(self.rows) + self.sums.take(self.rows)
 
 
 class KeptChoice:

@@ -135,9 +135,10 @@ class NodeFilters:
 
     def _by_row(self) -> Filters:
         """The filters up to the first one whose answer needs more than the pod's shape and the node's row."""
+        declared = self._profile.filters_by_row
         for at, enabled in enumerate(self._filters):
-            by_row = getattr(enabled.plugin, "filters_by_row", False)
-            if not (call(enabled, by_row, self._pod) if callable(by_row) else by_row):
+            by_row = declared[enabled.name]
+            if by_row is not True and not (call(enabled, by_row, self._pod) if callable(by_row) else by_row):
                 return self._filters[:at]
         return self._filters
 

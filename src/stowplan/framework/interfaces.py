@@ -17,7 +17,7 @@ Class attributes that a plugin may have, all optional:
     scores_by_node    the score is the same for all pods of a shape while no node object changes and the same nodes are
                       asked about; it may be relative to the best of them. Pods on nodes must not matter
     ignores_volumes   cached answers, and pre_filter's, do not depend on the pod's volumes: pods that differ in nothing
-                      else share them
+                      else share them. `ignores_requests`: the same for what it requests (pre_filter, a score by node)
     pre_filters_by_shape   pre_filter answers None or SKIP, the same to all pods of a shape, so it is asked once. This
                       and `filters_by_row` may be methods: is it so for this pod?
     skip_is_final     if pre_filter answers SKIP, then reserve, pre_bind and pre_bound have nothing to do either

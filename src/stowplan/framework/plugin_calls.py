@@ -3,15 +3,15 @@
 A plugin may be any code. Whatever it raises (`plugin_faults`), and an answer of a wrong shape, type or range, becomes a
 PluginError that names the plugin, the method, and the line that raised.
 
-Every question to a plugin goes through one of the functions in `ASKING`. Their frames on the stack say what is being
-asked now: a watchdog reads them from outside, so that it costs a call nothing.
+Every question to a plugin goes through a function marked with `asks`. Their frames on the stack say what is being asked
+now: a watchdog reads them from outside, so that it costs a call nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from types import CodeType, UnionType
-from typing import Any, TypeVar, TypeVarTuple
+from types import FunctionType, UnionType
+from typing import Any, TypeVar, TypeVarTuple, cast
 
 import numpy as np
 
@@ -31,6 +31,8 @@ from stowplan.objects.texts import described
 
 Answer = TypeVar("Answer")
 Arguments = TypeVarTuple("Arguments")
+Asking = TypeVar("Asking", bound=Callable[..., object])
+ASKING: set[int] = set()  # the ids of the code of functions that ask plugins; a code object's hash is slow
 REJECTS = 'a filter yields Reject, or returns a list of them: yield Reject(mask, "the reason")'
 UNSIGNED: dict[Any, Any] = {
     np.dtype(np.int64): np.uint64,
@@ -38,6 +40,13 @@ UNSIGNED: dict[Any, Any] = {
 }  # the types that scores may have
 
 
+def asks(function: Asking) -> Asking:
+    """Mark a function that asks a plugin: a watchdog knows its frame by its code."""
+    ASKING.add(id(cast("FunctionType", function).__code__))
+    return function
+
+
+@asks
 def call(enabled: EnabledPlugin[object], method: Callable[[*Arguments], Answer], *arguments: *Arguments) -> Answer:
     """Call a method of an enabled plugin: `call(enabled, enabled.plugin.permit, pod, node_name, cluster)`."""
     try:
@@ -48,6 +57,7 @@ def call(enabled: EnabledPlugin[object], method: Callable[[*Arguments], Answer],
         raise raised(enabled, method, error) from error
 
 
+@asks
 def call_optional(
     enabled: EnabledPlugin[object],
     method: Callable[[*Arguments], Answer | None],
@@ -66,6 +76,7 @@ def call_optional(
     return answer
 
 
+@asks
 def call_list(
     enabled: EnabledPlugin[object],
     method: Callable[[*Arguments], Iterable[Answer] | None],
@@ -137,6 +148,7 @@ def _name_of(kind: type | UnionType) -> str:
     return " or ".join(each.__name__ for each in kinds)
 
 
+@asks
 def call_filter(enabled: EnabledPlugin[FilterPlugin], pod: Pod, nodes: Nodes) -> list[Reject]:
     answer: Any = ()
     try:
@@ -188,6 +200,3 @@ def call_score(enabled: EnabledPlugin[ScorePlugin], pod: Pod, nodes: Nodes) -> B
         out_of_range = int(score[(score < 0) | (score > MAX_SCORE)][0])
         raise PluginError(enabled.name, "score", f"scores must be within 0 and {MAX_SCORE}; found {out_of_range}")
     return score.astype(np.uint8, copy=score.base is not None)  # a column would change while the trail refers to it
-
-
-ASKING: frozenset[CodeType] = frozenset(each.__code__ for each in (call, call_optional, call_list, call_filter))

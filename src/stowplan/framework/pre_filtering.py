@@ -11,6 +11,7 @@ from stowplan.framework.interfaces import PreFilterPlugin
 from stowplan.framework.plugin_calls import call, wrong
 from stowplan.framework.profile import EnabledPlugin, Profile
 from stowplan.objects.pods import Pod
+from stowplan.objects.shape import Shape
 
 MOST_PLANS = 1024
 NO_NODES = Verdict("", UNRESOLVABLE, ("no nodes available to schedule pods",))
@@ -36,7 +37,7 @@ class PreFilterResult:
 
 @dataclass(frozen=True, slots=True)
 class ShapePlan:
-    """What pre-filters answer to every pod of a shape.
+    """What pre-filters answer to every pod of a shape, or of all shapes that differ in their requests or volumes alone.
 
     asked     the plugins that must be asked for each pod, and their places
     skipped   the plugins whose filter has nothing to do for such pods
@@ -50,8 +51,7 @@ def pre_filter(pod: Pod, cluster: Cluster, profile: Profile) -> PreFilterResult:
     """Call every pre-filter, in order, unless its answer is known by the pod's shape. The first refusal that evictions
     cannot resolve is final.
     """
-    shape = pod.shape
-    key = shape.key if shape.bare is None else (shape.bare.key,)
+    key = _plan_key(pod.shape, profile)
     plan = profile.shape_plans.get(key) or _planned(pod, cluster, profile, key)
     result = PreFilterResult(profile.pre_filter_names, set(plan.skipped))
     for at, enabled in plan.asked:
@@ -77,11 +77,19 @@ def pre_filter(pod: Pod, cluster: Cluster, profile: Profile) -> PreFilterResult:
     return result
 
 
+def _plan_key(shape: Shape, profile: Profile) -> Hashable:
+    """What pods have in common that share a plan."""
+    bare = shape.bare or shape
+    alike = bare.unsized if bare.unsized is not None and profile.pre_filters_ignore_requests else bare
+    return alike.key if shape.bare is None else (alike.key,)
+
+
 def _planned(pod: Pod, cluster: Cluster, profile: Profile, key: Hashable) -> ShapePlan:
     """Find out which pre-filters answer None or SKIP to every pod of this shape, and note it for the next one.
 
     Pods with claims are hardly ever of one shape. Those that differ in nothing but their volumes share a plan, in which
-    every plugin that may look at volumes is asked.
+    every plugin that may look at volumes is asked. Where no answer depends on requests, pods that differ in nothing but
+    these share it, too.
     """
     has_volumes = pod.shape.bare is not None
     asked: list[tuple[int, EnabledPlugin[PreFilterPlugin]]] = []

@@ -196,9 +196,15 @@ class Profile:
     @cached_property
     def ignores_volumes(self) -> bool:
         """True if no answer that may be cached by a pod's shape depends on the pod's volumes."""
-        filters = (each.plugin for each in self.filters if getattr(each.plugin, "filters_by_row", False))
+        filters = (each.plugin for each in self.filters if self.filters_by_row[each.name])
         scorers = (each.plugin for each in self.scorers if getattr(each.plugin, "scores_by_row", False))
         return all(getattr(plugin, "ignores_volumes", False) for plugin in (*filters, *scorers))
+
+    @cached_property
+    def pre_filters_ignore_requests(self) -> bool:
+        """True if no pre-filter's answer that may be kept by a pod's shape depends on what the pod requests."""
+        by_shape = (each.plugin for each in self.pre_filters if getattr(each.plugin, "pre_filters_by_shape", False))
+        return all(getattr(plugin, "ignores_requests", False) for plugin in by_shape)
 
     @cached_property
     def shape_plans(self) -> dict[Hashable, Any]:
@@ -244,6 +250,11 @@ class Profile:
         )
 
     @cached_property
+    def filters_by_row(self) -> dict[str, Any]:
+        """By filter: whether its answers are kept by row, or the method that says so of a pod."""
+        return {each.name: getattr(each.plugin, "filters_by_row", False) for each in self.filters}
+
+    @cached_property
     def row_scorers(self) -> tuple[EnabledPlugin[ScorePlugin], ...]:
         """The score plugins whose answers are kept by row."""
         return tuple(each for each in self.scorers if getattr(each.plugin, "scores_by_row", False))
@@ -257,6 +268,12 @@ class Profile:
     def node_scorers(self) -> frozenset[str]:
         """The score plugins that look at node objects alone, and at which nodes are feasible."""
         return frozenset(each.name for each in self.scorers if getattr(each.plugin, "scores_by_node", False))
+
+    @cached_property
+    def unsized_scorers(self) -> frozenset[str]:
+        """Those of them that do not look at what the pod requests."""
+        scorers = (each for each in self.scorers if each.name in self.node_scorers)
+        return frozenset(each.name for each in scorers if getattr(each.plugin, "ignores_requests", False))
 
     @cached_property
     def quick_pre_binders(self) -> frozenset[str]:

@@ -18,6 +18,7 @@ from stowplan.objects import gpu_requests, kinds
 from stowplan.objects.changes import Put
 from stowplan.objects.meta import Object, ObjectMeta
 from stowplan.objects.nodes import Node
+from stowplan.objects.pod_parts import PodStatus, ResourceRequirements
 from stowplan.objects.pods import Pod
 from stowplan.objects.workloads import Namespace
 
@@ -68,6 +69,19 @@ def same_shape(pod: Pod) -> Pod:
     )
     spec = msgspec.structs.replace(pod.spec, priority=pod.priority + 1)
     return Pod(metadata=other, spec=spec, status=pod.status)
+
+
+def without_requests(pod: Pod) -> Pod:
+    """Return the same pod, without anything that it requests."""
+    spec, nothing = pod.spec, ResourceRequirements()
+    containers, init_containers = (
+        tuple(msgspec.structs.replace(container, resources=nothing) for container in each)
+        for each in (spec.containers, spec.init_containers)
+    )
+    spec = msgspec.structs.replace(
+        spec, containers=containers, init_containers=init_containers, resources=nothing, overhead={}
+    )
+    return Pod(metadata=pod.metadata, spec=spec, status=PodStatus())
 
 
 def draw(

@@ -43,7 +43,8 @@ class Registry:
         `code`: the only folders that files with plugins are loaded from; without it, `folder` is the only one.
         `kind`: for nodes or for clusters. `gates`: what built-in plugins with an attribute `feature_gates` get.
         """
-        self._plugins, self.built_in, self.kind = dict(plugins), tuple(plugins), kind
+        self._given, self.built_in, self.kind = plugins, tuple(plugins), kind
+        self._found: dict[str, type] = {}  # installed, or loaded by path or module
         self._folder = folder or Path()
         self._code = (self._folder,) if code is None else tuple(code)
         self._closed, self._gates = False, gates
@@ -58,12 +59,12 @@ class Registry:
 
     def closed(self) -> Registry:
         """Return a registry of the same plugins, those loaded by path or module included, that imports no others."""
-        registry = Registry(self._plugins, folder=self._folder, code=(), kind=self.kind, gates=self._gates)
-        registry.built_in, registry._closed = self.built_in, True
+        registry = Registry(self._given, folder=self._folder, code=(), kind=self.kind, gates=self._gates)
+        registry.built_in, registry._found, registry._closed = self.built_in, dict(self._found), True
         return registry
 
     def names(self) -> list[str]:
-        return sorted(self._plugins)
+        return sorted({*self._given, *self._found})
 
     def implements(self, name: str) -> frozenset[str] | None:
         """Return the points at which a plugin may be configured; None: there is no such plugin."""
@@ -71,9 +72,9 @@ class Registry:
         return None if plugin is None else self.kind.points_of(plugin)
 
     def find(self, name: str) -> type | None:
-        plugin = self._plugins.get(name)
+        plugin = self._given.get(name) or self._found.get(name)
         if plugin is None and ":" in name:
-            plugin = self._plugins[name] = self._load(name)
+            plugin = self._found[name] = self._load(name)
         return plugin
 
     def make(self, name: str, args: Mapping[str, Any], *, path: str = "") -> Any:
@@ -101,7 +102,7 @@ class Registry:
 
     def _discover(self) -> None:
         for entry in importlib.metadata.entry_points(group=self.kind.entry_points):
-            if entry.name in self._plugins:
+            if entry.name in self._given or entry.name in self._found:
                 raise ConfigError(f"the installed plugin {entry.value} wants the name {entry.name}, which is taken")
             try:
                 found = entry.load()
@@ -110,7 +111,7 @@ class Registry:
             if not inspect.isclass(found):
                 problem = f"the installed plugin {entry.name}, {entry.value}, is {found!r}"
                 raise ConfigError(problem, remedy="name a class")
-            self._plugins[entry.name] = self._checked(found, entry.name)
+            self._found[entry.name] = self._checked(found, entry.name)
 
     def _load(self, name: str) -> type:
         """Import the class that `package.module:Class` or `file.py:Class` names."""

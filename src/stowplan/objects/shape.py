@@ -2,13 +2,17 @@
 
 Shapes are found by `signature`, the bytes of all these fields. Each value of a shape is computed when it is first
 needed. What differs between the pods of one template (name, uid, labels, node, start time) is not part of the shape.
+
+Pods may differ in their volumes alone (each has a claim of its own) or in their requests alone (each is sized for its
+work). Such pods have shapes of their own, and share in `bare` or in `unsized` what the difference does not touch.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import wraps
+from operator import attrgetter
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
 
@@ -43,7 +47,8 @@ _ATTACHABLE_FIELDS = (
 RECENT_SHAPES = 1024  # shapes that are kept although no pod has them: the next pod of the template may come soon
 LONGEST_RECENT = 16 * 1024  # bytes of the signature; a larger shape goes with its pods
 
-_encoder = msgspec.json.Encoder(enc_hook=str)
+_encode = msgspec.json.Encoder(enc_hook=str).encode
+_RESOURCES = Container.__struct_fields__.index("resources")
 
 
 def signature(pod: Pod, *, with_volumes: bool = True) -> bytes:
@@ -51,18 +56,37 @@ def signature(pod: Pod, *, with_volumes: bool = True) -> bytes:
 
     `with_volumes`: False if no plugin that is to be asked looks at volumes.
     """
-    spec, status = pod.spec, pod.status
+    return _apart_from_requests(pod, with_volumes=with_volumes) + _requests(pod)
+
+
+def _apart_from_requests(pod: Pod, *, with_volumes: bool = True) -> bytes:
+    spec = pod.spec
     volumes = [volume for volume in spec.volumes if is_read(volume)] if with_volumes else []
-    resize = [condition.reason for condition in status.conditions if condition.type == "PodResizePending"]
     facts = (
-        pod.namespace, spec.containers, spec.init_containers, spec.resources, spec.overhead, spec.node_selector,
-        spec.affinity, spec.tolerations, spec.topology_spread_constraints, volumes,
-        spec.resource_claims, spec.scheduling_group, spec.host_network, spec.host_users, status.container_statuses,
-        status.init_container_statuses, status.resources, status.allocated_resources, resize,
-        pod.name if any(volume.ephemeral for volume in volumes) else "",
+        pod.namespace, _unsized(spec.containers), _unsized(spec.init_containers), spec.node_selector, spec.affinity,
+        spec.tolerations, spec.topology_spread_constraints, volumes, spec.resource_claims, spec.scheduling_group,
+        spec.host_network, spec.host_users, pod.name if any(volume.ephemeral for volume in volumes) else "",
     )  # fmt: skip
     gpus = gpu_requests.annotations_of(pod.metadata) if pod.metadata.annotations else ()
-    return _encoder.encode((*facts, gpus) if gpus else facts)
+    return _encode((*facts, gpus) if gpus else facts)
+
+
+def _unsized(containers: Sequence[Container]) -> list[tuple[object, ...]]:
+    """Return all fields of containers but their requests and limits."""
+    fields = [msgspec.structs.astuple(container) for container in containers]
+    return [(*each[:_RESOURCES], *each[_RESOURCES + 1 :]) for each in fields]
+
+
+def _requests(pod: Pod) -> bytes:
+    """What the pod requests and was granted. A status has nothing else that decisions read."""
+    spec, status = pod.spec, pod.status
+    resize = [condition.reason for condition in status.conditions if condition.type == "PodResizePending"]
+    return _encode((
+        [container.resources for container in spec.containers],
+        [container.resources for container in spec.init_containers],
+        spec.resources, spec.overhead, status.container_statuses, status.init_container_statuses,
+        status.resources, status.allocated_resources, resize,
+    ))  # fmt: skip
 
 
 def is_read(volume: Volume) -> bool:
@@ -72,10 +96,19 @@ def is_read(volume: Volume) -> bool:
 
 def shape_of(pod: Pod) -> Shape:
     """Return the shape that all pods of this pod's template share."""
-    key = signature(pod)
+    rest = _apart_from_requests(pod)
+    key = rest + _requests(pod)
     shape = _shapes.get(key)
     if shape is None:
-        shape = _shapes[key] = Shape(_template(pod), key, _bare(pod) if any(map(is_read, pod.spec.volumes)) else None)
+        template = _template(pod)
+        if any(map(is_read, pod.spec.volumes)):
+            shape = Shape(template, key, bare=_bare(pod))
+        else:
+            unsized = _unsized_shapes.get(rest)
+            if unsized is None:
+                unsized = _unsized_shapes[rest] = Shape(template, rest)
+            shape = Shape(template, key, unsized=unsized)
+        _shapes[key] = shape
         if len(key) <= LONGEST_RECENT:
             _recent.append(shape)
     return shape
@@ -98,23 +131,47 @@ def _template(pod: Pod) -> Pod:
 
 def apart_from_volumes(function: Callable[[Shape], Value]) -> lazy_value[Value]:
     """Make a lazy value that pods share which differ in nothing but their volumes."""
-    name = function.__name__
+    return _shared(function, "bare")
+
+
+def apart_from_requests(function: Callable[[Shape], Value]) -> lazy_value[Value]:
+    """Make a lazy value that pods share which differ in nothing but their requests."""
+    return _shared(function, "unsized")
+
+
+def apart_from_both(function: Callable[[Shape], Value]) -> lazy_value[Value]:
+    """Make a lazy value that pods share which differ in nothing but their volumes and requests."""
+    return _shared(function, "kin")
+
+
+def _shared(function: Callable[[Shape], Value], where: str) -> lazy_value[Value]:
+    """`where`: the shape's attribute that has the shape to ask instead, if there is one."""
+    shape_to_ask, value = attrgetter(where), attrgetter(function.__name__)
 
     @wraps(function)
     def shared(shape: Shape) -> Value:
-        if shape.bare is None:
+        other: Shape | None = shape_to_ask(shape)
+        if other is None:
             return function(shape)
-        found: Value = getattr(shape.bare, name)
+        found: Value = value(other)
         return found
 
     return lazy_value(shared)
 
 
 class Shape:
-    def __init__(self, pod: Pod, key: bytes = b"", bare: Shape | None = None) -> None:
-        self.key = key
-        self.bare = bare  # the shape of pods that differ from these in having no volumes; None if these have none
-        self.pod = pod  # one of the pods of this shape, without labels and annotations
+    """What a template says to a scheduler.
+
+    pod       one of the pods of this shape, without labels and annotations
+    bare      the shape of pods that differ from these in having no volumes; None if these have none
+    unsized   what pods without volumes share that differ from these in nothing but their requests; None if these have
+              volumes. Nobody may ask it about requests
+    kin       the one of these two that there is
+    """
+
+    def __init__(self, pod: Pod, key: bytes = b"", *, bare: Shape | None = None, unsized: Shape | None = None) -> None:
+        self.pod, self.key, self.bare, self.unsized = pod, key, bare, unsized
+        self.kin = bare or unsized
 
     @lazy_value
     def _plain(self) -> dict[str, int] | None:
@@ -152,36 +209,36 @@ class Shape:
         """What the pod asks of GPUs, shares of one included; None if it asks for none."""
         return gpu_requests.of(self.pod.metadata, self.request)
 
-    @lazy_value
+    @apart_from_requests
     def tolerations(self) -> tuple[Toleration, ...]:
         return self.pod.spec.tolerations
 
-    @apart_from_volumes
+    @apart_from_both
     def node_labels(self) -> Selector:
         """spec.nodeSelector."""
         return from_labels(self.pod.spec.node_selector)
 
-    @apart_from_volumes
+    @apart_from_both
     def node_terms(self) -> tuple[NodeTerm, ...] | None:
         """Required node affinity; None if there is none, the empty tuple if no node can meet it."""
         required = self.pod.spec.affinity.node_affinity.required
         return None if required is None else compile_node_selector(required)
 
-    @apart_from_volumes
+    @apart_from_both
     def preferred_node_terms(self) -> tuple[tuple[NodeTerm, int], ...]:
         terms = self.pod.spec.affinity.node_affinity.preferred
         compiled = ((compile_term(term.preference), term.weight) for term in terms)
         return tuple((term, weight) for term, weight in compiled if term is not None and weight)
 
-    @apart_from_volumes
+    @apart_from_both
     def required_affinity(self) -> tuple[AffinityTerm, ...]:
         return affinity.compile_terms(self.pod.namespace, self.pod.spec.affinity.pod_affinity.required)
 
-    @apart_from_volumes
+    @apart_from_both
     def required_anti_affinity(self) -> tuple[AffinityTerm, ...]:
         return affinity.compile_terms(self.pod.namespace, self.pod.spec.affinity.pod_anti_affinity.required)
 
-    @apart_from_volumes
+    @apart_from_both
     def preferred_affinity(self) -> tuple[WeightedTerm, ...]:
         """Preferred terms of both kinds; anti-affinity has a negative weight."""
         spec, namespace = self.pod.spec.affinity, self.pod.namespace
@@ -192,7 +249,7 @@ class Shape:
             for term in terms
         )
 
-    @apart_from_volumes
+    @apart_from_both
     def host_ports(self) -> tuple[tuple[str, str, int], ...]:
         """(address, protocol, port) that the pod wants on its node."""
         spec = self.pod.spec
@@ -204,21 +261,21 @@ class Shape:
             if port.host_port > 0
         )
 
-    @lazy_value
+    @apart_from_requests
     def claims(self) -> tuple[str, ...]:
         """namespace/name of each claim the pod mounts, in order."""
         return tuple(claim for volume in self.pod.spec.volumes if (claim := claim_of(self.pod, volume)))
 
-    @lazy_value
+    @apart_from_requests
     def volumes(self) -> tuple[Volume, ...]:
         return tuple(volume for volume in self.pod.spec.volumes if is_read(volume))
 
-    @lazy_value
+    @apart_from_requests
     def uses(self) -> tuple[Use, ...]:
         """What the pod uses of its node, except ports: the keys of `columns/pods/uses.py`."""
         return tuple(self._uses())
 
-    @apart_from_volumes
+    @apart_from_both
     def port_uses(self) -> tuple[tuple[Use, Use], ...]:
         """The same for host ports: the key with the address, and the key for any address."""
         return tuple(
@@ -240,6 +297,7 @@ class Shape:
 
 
 _shapes: WeakValueDictionary[bytes, Shape] = WeakValueDictionary()
+_unsized_shapes: WeakValueDictionary[bytes, Shape] = WeakValueDictionary()  # by what is apart from requests
 _recent: deque[Shape] = deque(maxlen=RECENT_SHAPES)
 
 

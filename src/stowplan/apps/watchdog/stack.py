@@ -1,9 +1,9 @@
 """What a thread is asking a plugin just now, read from its stack.
 
-Every question to a plugin has a frame of `framework.plugin_calls` on the stack (`ASKING`), with the plugin and what it
-is asked about among its variables. Nobody has to note anything before or after a call, so that it costs nothing. A
-frame is one call: while the same frame is on the stack, the same call has not ended. Questions nest: a post-filter
-asks filters.
+Every question to a plugin has a frame on the stack whose function `framework.plugin_calls.asks` marks, with the
+plugin and what it is asked about among its variables. Nobody has to note anything before or after a call, so that it
+costs nothing. A frame is one call: while the same frame is on the stack, the same call has not ended. Questions nest: a
+post-filter asks filters.
 """
 
 from __future__ import annotations
@@ -19,12 +19,10 @@ from typing import Any
 import stowplan
 from stowplan.framework import plugin_calls
 from stowplan.framework.interfaces import QueueEntry
-from stowplan.framework.placement import plugin_calls as cluster_plugin_calls
 from stowplan.framework.plugin_faults import own_place
 from stowplan.objects.errors import PluginError
 from stowplan.objects.meta import Object
 
-_ASKING = frozenset(map(id, plugin_calls.ASKING | cluster_plugin_calls.ASKING))  # a code object's hash is slow
 _PACKAGE = f"{Path(stowplan.__file__).parent}{os.sep}"
 # Code of ours that may be left at any point: it changes nothing that stays, or only calls the plugin.
 _HARMLESS = tuple(
@@ -52,7 +50,7 @@ class PluginQuestion:
 
 def questions(top: FrameType | None) -> list[FrameType]:
     """The calls of plugins on a stack, the innermost first."""
-    return [frame for frame in _stack(top) if id(frame.f_code) in _ASKING]
+    return [frame for frame in _stack(top) if id(frame.f_code) in plugin_calls.ASKING]
 
 
 def described(call: FrameType, top: FrameType | None) -> PluginQuestion:
@@ -82,7 +80,7 @@ def may_be_left(top: FrameType) -> bool:
     An exception in the middle of a change of the cluster's state would leave half of it.
     """
     for frame in _stack(top):
-        if id(frame.f_code) in _ASKING:
+        if id(frame.f_code) in plugin_calls.ASKING:
             return frame is not top
         file = frame.f_code.co_filename
         if file == contextlib.__file__ or (file.startswith(_PACKAGE) and not file.startswith(_HARMLESS)):

@@ -58,18 +58,17 @@ class FirstVolumes:
 
 
 class AlikeVolumes:
-    """The free volumes of one class with the same traits."""
+    """The free volumes of one class with the same traits.
+
+    key   the label by whose value all of these are accessible; empty if there is no such label
+    """
 
     def __init__(self) -> None:
+        self.key = ""
         self.entries: list[VolumeEntry] = []  # the smallest first
         self._keys: Counter[str] = Counter()  # how many are accessible by each label; "": by something else
         self._by_value: dict[str, list[VolumeEntry]] = {}
         self._firsts: dict[tuple[int, int], FirstVolumes] = {}
-
-    @property
-    def key(self) -> str:
-        """The label by whose value all of these are accessible; empty if there is no such label."""
-        return next(iter(self._keys)) if len(self._keys) == 1 else ""
 
     def add(self, entry: VolumeEntry) -> None:
         insort(self.entries, entry, key=_order)
@@ -87,6 +86,7 @@ class AlikeVolumes:
         self._changed(entry)
 
     def _changed(self, entry: VolumeEntry) -> None:
+        self.key = next(iter(self._keys)) if len(self._keys) == 1 else ""
         if not self.key:
             self._firsts.clear()
         for first in self._firsts.values():

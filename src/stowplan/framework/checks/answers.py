@@ -16,12 +16,13 @@ from stowplan.framework.checks.says import Says
 from stowplan.framework.decision import FEASIBLE, SKIP, Only, RejectPod
 from stowplan.framework.plugin_calls import call_filter, call_score
 from stowplan.framework.profile import EnabledPlugin, attach_plugin
-from stowplan.framework.random_clusters import RandomCluster, same_shape
+from stowplan.framework.random_clusters import RandomCluster, same_shape, without_requests
 from stowplan.framework.verdict_codes import VerdictCodes
 from stowplan.objects.pods import Pod
 
 ALONE = "depends on other nodes, though the plugin declares that it judges by the row alone"
 PODS = "depends on the pods on nodes, though the plugin declares that it looks at node objects alone (scores_by_node)"
+REQUESTS = "depends on what the pod requests, though the plugin declares that it ignores requests (ignores_requests)"
 SHAPE = "depends on more than the pod's shape, though the plugin declares that it judges by the row alone"
 
 
@@ -128,6 +129,7 @@ class Asked(CalledPlugin):
     def _answers(self, cluster: Cluster, twin: Any) -> Iterator[Problem]:
         filters, left = self.has("filter"), cluster.nodes
         if self.has("pre_filter"):
+            yield from self._pre_filter_problems(cluster)
             allowed = self.pre_filtered(cluster)
             filters, left = filters and allowed is not None, left if allowed is None else allowed
         if filters and len(left):
@@ -137,6 +139,22 @@ class Asked(CalledPlugin):
             left = only(left, [name for name, verdict in verdicts.items() if verdict is None])
         if self.has("score") and len(left):
             yield from self._score_problems(left, twin)
+
+    def _pre_filter_problems(self, cluster: Cluster) -> Iterator[Problem]:
+        by_shape = getattr(self.plugin, "pre_filters_by_shape", False)
+        if not self.ignores_requests or not (by_shape(self.pod) if callable(by_shape) else by_shape):
+            return
+        skips, unsized_skips = (self._skips(pod, cluster) for pod in (self.pod, without_requests(self.pod)))
+        if skips != unsized_skips:
+            yield f"pre_filter {REQUESTS}", "SKIP is the answer for the pod, or for one that requests nothing; not both"
+
+    def _skips(self, pod: Pod, cluster: Cluster) -> bool:
+        answer = self.ask("pre_filter", lambda: self.plugin.pre_filter(pod, cluster))
+        return answer is SKIP
+
+    @property
+    def ignores_requests(self) -> bool:
+        return bool(getattr(self.plugin, "ignores_requests", False))
 
     def _filter_problems(self, nodes: Nodes, twin: Any) -> Iterator[Problem]:
         expected, less = self.filtered(nodes), nodes.where(np.arange(len(nodes)) % 2 == 0)
@@ -165,6 +183,9 @@ class Asked(CalledPlugin):
             yield from differ(f"score {PODS}", self.scored(only(empty, expected)), expected)
             other = self.scored(nodes, pod=same_shape(self.pod))
             yield from differ("score depends on more than the pod's shape, in spite of scores_by_node", other, expected)
+            if self.ignores_requests:
+                unsized = self.scored(nodes, pod=without_requests(self.pod))
+                yield from differ(f"score {REQUESTS}", unsized, expected)
         if hasattr(self.plugin, "rate") and None not in expected.values():
             yield from differ("score and rate disagree", self.scored(nodes, Twin(self.plugin)), expected)
         if hasattr(twin, "rate") and None not in expected.values():

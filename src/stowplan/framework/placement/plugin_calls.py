@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from types import CodeType
 
 import numpy as np
 
@@ -25,7 +24,7 @@ from stowplan.framework.placement.interfaces import (
     Prioritizer,
     UnfinishedError,
 )
-from stowplan.framework.plugin_calls import call, call_list, checked_rows, raised, wrong
+from stowplan.framework.plugin_calls import asks, call, call_list, checked_rows, raised, wrong
 from stowplan.framework.profile import EnabledPlugin
 from stowplan.objects.errors import PluginError
 from stowplan.objects.placements import Placement
@@ -44,6 +43,7 @@ NOTHING_REJECTED = Rejected(None, ())
 NO_SCORES = ClusterScores(np.zeros(0, np.int64))  # of no clusters
 
 
+@asks
 def call_cluster_filter(
     enabled: EnabledPlugin[ClusterFilter], placement: Placement, clusters: Clusters
 ) -> Rejected | Misconfigured:
@@ -131,6 +131,3 @@ def call_changes_at(enabled: EnabledPlugin[ChangesAt], placement: Placement, clu
     if isinstance(answer, bool) or not isinstance(answer, int | float) or math.isnan(answer):
         raise wrong(enabled, enabled.plugin.changes_at, answer, "a moment in seconds or None was due")
     return float(answer)
-
-
-ASKING: frozenset[CodeType] = frozenset((call_cluster_filter.__code__,))

@@ -19,7 +19,7 @@ MOST_PER_CONTAINER = 1000 * MIB
 
 
 class ImageLocality:
-    scores_by_node = True
+    scores_by_node = ignores_requests = True
 
     def score(self, pod: Pod, nodes: Nodes) -> Ints | int:
         spec = pod.spec

@@ -33,7 +33,7 @@ class NodeAffinityPlugin:
     local = "node"
     pre_filters_by_shape = True
     filters_by_row = scores_by_node = True
-    ignores_volumes = True
+    ignores_requests = ignores_volumes = True
 
     def __init__(self, added_affinity: Mapping[str, Any] | None = None) -> None:
         """`addedAffinity`: node affinity that every pod of this profile has in addition to its own."""

@@ -24,7 +24,7 @@ class NodePorts:
     local = "pods"
     pre_filters_by_shape = True
     filters_by_row = True
-    ignores_volumes = True
+    ignores_requests = ignores_volumes = True
 
     def pre_filter(self, pod: Pod, cluster: Cluster) -> Skip | None:  # noqa: ARG002
         return None if pod.shape.host_ports else SKIP

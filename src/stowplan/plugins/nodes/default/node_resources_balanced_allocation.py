@@ -136,15 +136,16 @@ class TwoResources:
 
     def _of_one(self, node: OneNode) -> tuple[float, ...]:
         first, second = self._names
-        taken = (node.requested(first), node.requested(second))
-        room = (float(node.allocatable(first)), float(node.allocatable(second)))
-        if not room[0] or not room[1]:
-            room = (math.inf, math.inf)
-        used = (float(taken[0]), float(taken[1]))
-        shares = [min(part / whole, 1.0) for part, whole in zip(used, room, strict=True)]
-        too_large = any(not 0 <= each < EXACT_AS_FLOAT for each in taken) or min(room) < 0
-        before = 0 if too_large else int((1 - _deviation_of_one(shares)) * MAX_SCORE)
-        return (*used, *room, NO_CHANGE - before, too_large)
+        used, others_used = node.requested(first), node.requested(second)
+        room, others_room = float(node.allocatable(first)), float(node.allocatable(second))
+        if not room or not others_room:
+            room = others_room = math.inf
+        too_large = not (0 <= used < EXACT_AS_FLOAT and 0 <= others_used < EXACT_AS_FLOAT) or min(room, others_room) < 0
+        before = 0
+        if not too_large:
+            shares = [min(float(used) / room, 1.0), min(float(others_used) / others_room, 1.0)]
+            before = int((1 - _deviation_of_one(shares)) * MAX_SCORE)
+        return float(used), float(others_used), room, others_room, NO_CHANGE - before, too_large
 
 
 def _too_large(amounts: Ints) -> Bools:

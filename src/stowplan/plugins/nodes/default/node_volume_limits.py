@@ -28,7 +28,7 @@ REASON = "node(s) exceed max volume count"
 class NodeVolumeLimits:
     reads = ("PersistentVolume", "PersistentVolumeClaim", "StorageClass", "CSINode", "CSIDriver", "VolumeAttachment")
     local = "pods"
-    pre_filters_by_shape = True
+    pre_filters_by_shape = ignores_requests = True
 
     def __init__(self) -> None:
         self._drivers = DerivedLookup(CSINode, DriverColumns)

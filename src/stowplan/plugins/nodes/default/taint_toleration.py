@@ -27,7 +27,7 @@ class TaintFilter:
 
     local = "node"
     filters_by_row = True
-    ignores_volumes = True
+    ignores_requests = ignores_volumes = True
     feature_gates = DEFAULT_GATES
 
     @property

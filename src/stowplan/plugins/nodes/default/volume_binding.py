@@ -89,7 +89,7 @@ class VolumeBinding:
     configurable_at = ("preScore",)
     local = "node"
     skip_is_final = True
-    scores_by_node = True
+    scores_by_node = ignores_requests = True
     pre_bind_late = "binding volumes: context deadline exceeded"
 
     def __init__(self, bind_timeout_seconds: int = 600, shape: Sequence[Mapping[str, Any]] | None = None) -> None:

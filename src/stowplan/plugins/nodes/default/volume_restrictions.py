@@ -35,6 +35,7 @@ CLAIM_TAKEN = (
 
 class VolumeRestrictions:
     reads = ("PersistentVolumeClaim",)
+    ignores_requests = True
 
     def pre_filters_by_shape(self, pod: Pod) -> bool:
         return not pod.shape.volumes

@@ -29,6 +29,7 @@ KEYS = (BETA_ZONE, BETA_REGION, ZONE, REGION)
 class VolumeZone:
     reads = ("PersistentVolume", "PersistentVolumeClaim", "StorageClass")
     local = "node"
+    ignores_requests = True
 
     def pre_filters_by_shape(self, pod: Pod) -> bool:
         return not pod.shape.volumes
