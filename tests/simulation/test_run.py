@@ -144,7 +144,11 @@ def test_what_the_server_refuses_can_be_skipped_and_is_counted(event: StreamEven
 
 def test_all_that_no_server_takes_is_named_before_the_run_begins() -> None:
     moments: list[float] = []
-    late = [a_pod("Bad_1", 50, cpu="1"), a_pod("fine", 60, cpu="1"), a_pod("bad-2", 70, **{"nvidia.com/gpu": "1.5"})]
+    late = [
+        a_pod("Bad_1", 50, cpu="1"),
+        a_pod("fine", 60, cpu="1"),
+        a_pod("bad-2", 70, None, **{"nvidia.com/gpu": "1.5"}),
+    ]
     cluster = a_cluster(a_cluster_text(), RunSettings())
     run = Simulation(cluster, late, profile_loader.defaults()[1])
     with pytest.raises(ConfigError) as refused:
