@@ -60,6 +60,15 @@ def test_our_curves_are_written_and_a_difference_exits_with_1(tmp_path: Path, li
     assert "own, seed 1, BestFit at" in result.output and "largest difference" in result.output
 
 
+def test_lists_are_found_behind_links(tmp_path: Path, lists: Path) -> None:
+    linked = tmp_path / "linked"
+    linked.mkdir()
+    (linked / "lists").symlink_to(lists, target_is_directory=True)
+    (linked / "again").symlink_to(linked, target_is_directory=True)
+    result = run("--data", linked, written(tmp_path, a_record()))
+    assert "largest difference" in result.output, result.output
+
+
 @pytest.mark.parametrize(
     ("changed", "problem"),
     [

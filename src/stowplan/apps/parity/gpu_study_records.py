@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
@@ -118,11 +119,23 @@ class Lists:
     def _find(self, name: str) -> Path:
         if Path(name).name != name:
             raise ConfigError(f"{name!r} is no name of a file", file=str(self._folder))
-        found = sorted(file for file in self._folder.rglob("*.csv") if file.name == name)
+        found = sorted(folder / name for folder in _folders(self._folder) if (folder / name).is_file())
         if not found:
             remedy = "--data names a folder with the lists of OpenB, in any folder below it"
             raise ConfigError(f"there is no {name} below it", file=str(self._folder), remedy=remedy)
         return found[0]
+
+
+def _folders(folder: Path) -> Iterator[Path]:
+    """Yield the folder and those below it, also behind symbolic links, each once."""
+    seen: set[str] = set()
+    for path, below, _ in os.walk(folder, followlinks=True):
+        real = os.path.realpath(path)
+        if real in seen:
+            below.clear()
+            continue
+        seen.add(real)
+        yield Path(path)
 
 
 def _bytes(file: Path) -> bytes:
