@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import io
 import re
 import signal
@@ -11,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -135,9 +137,23 @@ def test_a_call_that_hangs_is_interrupted_and_named(does: Callable[[], None], po
 
 
 def test_calls_that_answer_are_left_alone() -> None:
-    scene = Scene()
-    assert scene.run(lambda: [ask(lambda: time.sleep(0.01)) for _ in range(60)]) == [""] * 60
+    scene = Scene(
+        WatchdogLimits(slow=60, warn=2, interrupt=2, end=60)
+    )  # less than all of them take, more than one does
+    assert scene.run(lambda: [ask(lambda: time.sleep(0.01)) for _ in range(220)]) == [""] * 220
     assert not scene.hung and "does not answer" not in scene.said.getvalue()
+
+
+def test_no_garbage_is_collected_while_the_watchdog_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[bool] = []
+
+    def questions(top: FrameType | None) -> list[FrameType]:
+        looks.append(gc.isenabled())
+        return []
+
+    monkeypatch.setattr(stack, "questions", questions)
+    Scene().run(lambda: time.sleep(1))
+    assert looks and not any(looks) and gc.isenabled()
 
 
 def test_a_slow_call_is_in_the_log_once() -> None:

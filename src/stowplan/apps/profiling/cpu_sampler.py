@@ -23,6 +23,7 @@ from types import FrameType
 from typing import NamedTuple, TypeAlias
 
 from stowplan.apps.profiling.cpu_timer import SIGNAL, CpuTimer, cpu_clock
+from stowplan.apps.thread_frames import no_collection
 
 INTERVAL = 0.01  # seconds
 DEEPEST = 200  # frames of a stack; the outer ones beyond it are left out
@@ -158,7 +159,8 @@ class CpuSampler:
 
     def _take(self, profile: CpuProfile, spent: Mapping[int, int]) -> None:
         names = {thread.ident: thread.name for thread in self._threads()}
-        frames = self._frames()
-        for ident, nanoseconds in spent.items():
-            if nanoseconds > 0 and ident in frames:
-                profile.add(names.get(ident, str(ident)), frames[ident], nanoseconds)
+        with no_collection():
+            frames = self._frames()
+            for ident, nanoseconds in spent.items():
+                if nanoseconds > 0 and ident in frames:
+                    profile.add(names.get(ident, str(ident)), frames[ident], nanoseconds)

@@ -33,6 +33,7 @@ from types import FrameType
 from typing import Any, Self
 
 from stowplan.apps.logging import Log
+from stowplan.apps.thread_frames import no_collection
 from stowplan.apps.watchdog import stack
 from stowplan.apps.watchdog.stack import PluginQuestion
 from stowplan.apps.watchdog.systemd import Notifier
@@ -150,7 +151,8 @@ class Watchdog:
             passed, self._looked_at = min(now - self._looked_at, 2 * TICK), now
             try:
                 self._wind_up()
-                self._look(passed)
+                with no_collection():
+                    self._look(passed)
                 self._notify(now)
             except Exception as error:  # whatever it is, the next look may succeed
                 self._log.error("The watchdog failed", error=repr(error))
