@@ -190,8 +190,9 @@ def test_profiles_do_not_share_scores() -> None:
     assert (one.asked, other.asked) == (1, 1)
 
 
-def test_what_is_known_of_templates_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(node_scores, "MOST_BYTES", 64)
+@pytest.mark.parametrize(("bound", "value"), [("MOST_BYTES", 64), ("MOST_KEYS", 8)])
+def test_what_is_known_of_templates_is_bounded(monkeypatch: pytest.MonkeyPatch, bound: str, value: int) -> None:
+    monkeypatch.setattr(node_scores, bound, value)
     state, profile = a_state(nodes=LIKED), a_profile()
     for number in range(20):
         schedule_one(a_pod(image=f"i{number}"), state, profile)

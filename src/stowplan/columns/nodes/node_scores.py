@@ -12,6 +12,7 @@ from typing import Any
 from stowplan.columns.arrays import Rows
 from stowplan.columns.nodes.table import NodeTable
 
+MOST_KEYS = 128  # kinds of pods: those that differ in their requests alone are of one kind
 MOST_BYTES = 16 * 1024 * 1024
 PER_NODE = 4  # bytes: more than four plugins hardly differ between nodes for one pod
 
@@ -34,7 +35,7 @@ class NodeScores:
             self._scores, self._live, self._node_clock = {}, live, table.node_clock
         found = self._scores.get(key)
         if found is None:
-            if len(self._scores) * PER_NODE * len(live) >= MOST_BYTES:
+            if len(self._scores) >= min(MOST_KEYS, MOST_BYTES // (PER_NODE * len(live) or 1)):
                 self._scores.clear()
             found = self._scores[key] = {}
         return found
