@@ -9,6 +9,7 @@ from typing import IO, Any
 
 import click
 
+from stowplan.apps.capacity.commands import capacity
 from stowplan.apps.flags import FEATURE_GATES, FROM, OUTPUT, PLUGIN_PATH, LogLevel, WholeHelp, amount, serving_options
 from stowplan.apps.kube_scheduler_flags import KubeSchedulerCommand, boolean_option, kube_scheduler_options
 from stowplan.apps.simulate.commands import simulate
@@ -186,7 +187,8 @@ def up(**options: Any) -> None:
     sys.exit(command.run(command.UpOptions(**options)))
 
 
-main.add_command(simulate)
+for _each in (simulate, capacity):
+    main.add_command(_each)
 
 
 @main.command(epilog=EXIT_CODES)
