@@ -1,8 +1,8 @@
 """The cluster of a what-if: that of a run, on which one can also do what an administrator does with kubectl.
 
-    Drain(at=0, nodes=("n1",))            kubectl drain --ignore-daemonsets --delete-emptydir-data --force
-    AppliedManifest(at=0, document=…)     kubectl apply: what the manifest does not name stays
-    Begin(at=0)                           nothing: the cluster says that the changes begin now
+Drain(at=0, nodes=("n1",))            kubectl drain --ignore-daemonsets --delete-emptydir-data --force
+AppliedManifest(at=0, document=…)     kubectl apply: what the manifest does not name stays
+Begin(at=0)                           nothing: the cluster says that the changes begin now
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from stowplan.embedded.controllers import queries
 from stowplan.embedded.errors import ApiError
 from stowplan.embedded.http.requests import Request
 from stowplan.embedded.store import StoreChange
+from stowplan.objects.errors import ConfigError, StowplanError
 from stowplan.simulation.settings import QUIET, RunSettings
 from stowplan.simulation.simulated_cluster import SimulatedCluster
 from stowplan.simulation.stream_events import Document, StreamEvent
@@ -55,7 +56,8 @@ class BlockedEviction(msgspec.Struct, frozen=True):
 class ChangedCluster(SimulatedCluster):
     """`gone`: why pods were disrupted that are deleted since the changes began, by uid; empty if nobody says why.
 
-    `blocked`: what no drain could evict. `daemons`: keys of pods whose DaemonSet is not in the cluster.
+    `blocked`: what no drain could evict. `daemons`: keys of pods of DaemonSets, which may be missing.
+    `made`: how many controllers of pods were made, because the dump leaves them out.
     """
 
     def __init__(self, settings: RunSettings) -> None:
@@ -64,9 +66,17 @@ class ChangedCluster(SimulatedCluster):
         self.gone: dict[str, str] = {}
         self.blocked: dict[str, BlockedEviction] = {}
         self.daemons: set[str] = set()
+        self.made = 0
         self._subresources = Subresources(self.api)
         self._evicted: set[str] = set()  # uids; a pod that has not started yet gets no condition
         self._last_eviction = self._tried = -1.0
+
+    def happen(self, event: StreamEvent) -> StreamEvent | None:
+        """Let a change happen. Raises StowplanError if the API server would refuse it: then there is no answer."""
+        try:
+            return super().happen(event)
+        except ConfigError as error:
+            raise StowplanError(str(error)) from None
 
     def _happen(self, event: StreamEvent) -> StreamEvent | None:
         match event:

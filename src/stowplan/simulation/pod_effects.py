@@ -133,8 +133,8 @@ def effects(
     told = [*(each.after for each in moved), *(each.pod for each in left), *added, *late]
     return Effects(
         moved=tuple(each for each in lost_node if each.to is not None),
-        waiting=tuple([*(each.after for each in lost_node if each.to is None), *(pod for pod in added if pod.pending)]),
-        started=tuple([*(pod for pod in added if pod.node_name), *late]),
+        waiting=(*(each.after for each in lost_node if each.to is None), *(pod for pod in added if pod.pending)),
+        started=(*(pod for pod in added if pod.node_name), *late),
         gone=tuple(left),
         pending=len(before.pending),
         replaced={each.after.uid: each for each in lost_node if each.to is None},

@@ -40,7 +40,8 @@ class PodSeries:
         named = {each.persistent_volume_claim.claim_name for each in first.spec.volumes if each.persistent_volume_claim}
         self._own = {each.name: each for each in claims if each.name in named}
         owner = first.controller()
-        self._has_ordinals = owner is not None and owner.kind == STATEFUL_SET
+        is_stateful = owner is not None and owner.kind == STATEFUL_SET
+        self._has_ordinals = is_stateful and _ORDINAL.search(first.name) is not None
         self._numbers: list[int] = []  # those whose names are free
 
     def __getitem__(self, at: int) -> tuple[Pod, list[PersistentVolumeClaim]]:
@@ -61,13 +62,13 @@ class PodSeries:
         metadata = msgspec.structs.replace(
             first.metadata, name=name, uid=_uid(first.namespace, name), labels=self._labels(name, number)
         )
-        names = {old: _ORDINAL.sub(f"-{number}", old) for old in self._own}
+        names = {old: _ORDINAL.sub(f"-{number}", old) for old in self._own} if self._has_ordinals else {}
         spec = first.spec
         if names:
             volumes = tuple(_renamed(each, names) for each in spec.volumes)
             spec = msgspec.structs.replace(spec, volumes=volumes)
         pod = msgspec.structs.replace(first, metadata=metadata, spec=spec)
-        claims = [_claim_named(each, names[old]) for old, each in self._own.items()]
+        claims = [_claim_named(each, names.get(old, old)) for old, each in self._own.items()]
         claims += self._ephemeral(pod)
         if not claims:
             vars(pod)["shape"] = first.shape  # it is not worked out again

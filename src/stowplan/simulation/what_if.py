@@ -17,13 +17,14 @@ import msgspec
 from stowplan.framework.profile import Profile
 from stowplan.kube.resources import ApiResource
 from stowplan.objects.pods import Pod
-from stowplan.simulation.changed_cluster import Begin, ChangedCluster, Document, Drain
+from stowplan.simulation.changed_cluster import Begin, ChangedCluster, Drain
 from stowplan.simulation.input_problems import InputProblems
+from stowplan.simulation.missing_owners import missing_owners
 from stowplan.simulation.node_fill import NodeFill, fills_of
 from stowplan.simulation.pod_effects import Effects, PodsThen, effects
 from stowplan.simulation.run import Progress, Simulation
 from stowplan.simulation.settings import QUIET, RunSettings
-from stowplan.simulation.stream_events import StreamEvent
+from stowplan.simulation.stream_events import Document, StreamEvent
 
 SETTLED = QUIET  # seconds after which the cluster has settled
 SETTLING = 2 * QUIET  # seconds after the changes; budgets may take longer
@@ -45,7 +46,9 @@ def loaded(pairs: Pairs, settings: RunSettings, problems: InputProblems) -> Chan
     cluster = ChangedCluster(settings)
     kept = [(file, each) for file, each in pairs if each["kind"] not in LEFT_OUT]
     cluster.daemons = set(_daemons(kept))
-    cluster.load(kept, problems)
+    made = list(missing_owners(kept))
+    cluster.made = len(made)
+    cluster.load([*made, *kept], problems)
     return cluster
 
 

@@ -1,1 +1,1 @@
-"""`stowplan capacity`: how many more pods of a kind fit, what stops the next one, and how many nodes would be needed."""
+"""`stowplan capacity`: how many more pods fit, what stops the next one, how many nodes would be needed."""

@@ -1,7 +1,7 @@
 """`stowplan capacity`: reads the cluster and the manifest, counts, and prints. It changes nothing.
 
-    stowplan capacity -f pod.yaml                                   how many more fit, and what stops the next one
-    stowplan capacity -f web.yaml --replicas 40 --node-template large.yaml     how many nodes 40 of them need
+stowplan capacity -f pod.yaml                                   how many more fit, and what stops the next one
+stowplan capacity -f web.yaml --replicas 40 --node-template large.yaml     how many nodes 40 of them need
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import difflib
 import sys
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -18,7 +17,7 @@ from typing import Any
 
 import click
 from rich.console import Console
-from rich.progress import Progress, TaskID
+from rich.progress import Progress
 
 from stowplan.apps import json_output, plugin_kinds, profile_loader
 from stowplan.apps.capacity import output, question
@@ -260,4 +259,3 @@ class Counting:
             decisions: Iterator[Decision] = map(found.come, pods)
             lost = next((each for each in decisions if each.node is None), None)
             return None if lost is None else self._why(lost)
-

@@ -92,16 +92,16 @@ def asked(
         raise ConfigError(problem, file=submission.file, path=f"{submission.kind} {submission.key}")
     if not submission.pods:
         where = f"{submission.kind} {submission.key}"
-        raise ConfigError("it makes no pods", file=submission.file, path=where, remedy="a suspended Job, say, makes none")
+        raise ConfigError(
+            "it makes no pods", file=submission.file, path=where, remedy="a suspended Job, say, makes none"
+        )
     claims = [each for each in submission.objects if isinstance(each, PersistentVolumeClaim)]
     others = [each for each in submission.objects if not isinstance(each, Pod | PersistentVolumeClaim)]
     default = next((each.name for each in classes if each.annotations.get(DEFAULT_CLASS) == "true"), "")
     first = submission.pods[0]
     series = PodSeries(first, claims, taken, default)
     wanted = _wanted(submission.kind, document)
-    return Question(
-        submission.kind, submission.key, series, wanted, (*beside, *others), answers.document_of(first)
-    )
+    return Question(submission.kind, submission.key, series, wanted, (*beside, *others), answers.document_of(first))
 
 
 def _wanted(kind: str, document: Mapping[str, Any]) -> int | None:

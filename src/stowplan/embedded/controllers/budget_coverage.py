@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from stowplan.embedded.controllers import queries
 from stowplan.embedded.documents import Document
 from stowplan.embedded.store import DocumentStore, StoreChange
 from stowplan.embedded.validation.workloads import selector
 from stowplan.objects import selectors
 from stowplan.objects.selectors import Selector
 
-Wanted = tuple[str, str, str]  # a namespace, and a label with its value; the label is empty for selectors that want none
+Wanted = tuple[
+    str, str, str
+]  # a namespace, and a label with its value; the label is empty for selectors that want none
 
 
 class BudgetCoverage:
@@ -53,9 +54,7 @@ class BudgetCoverage:
         found = self._pods.get(self._wanted.get(budget, ("", "", "")), {})
         chosen = self._selectors.get(budget)
         return [
-            found[key]
-            for key in sorted(found)
-            if selectors.matches(chosen, found[key]["metadata"].get("labels", {}))
+            found[key] for key in sorted(found) if selectors.matches(chosen, found[key]["metadata"].get("labels", {}))
         ]
 
     def _put_budget(self, key: str, budget: Document) -> None:
