@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import msgspec
+import numpy as np
 
 from stowplan.embedded.api.request_options import RequestOptions
 from stowplan.embedded.api.subresources import Subresources
@@ -67,7 +68,7 @@ class ChangedCluster(SimulatedCluster):
         self.blocked: dict[str, BlockedEviction] = {}
         self.daemons: set[str] = set()
         self.made = 0
-        self._subresources = Subresources(self.api)
+        self._subresources, self._generator = Subresources(self.api), np.random.default_rng(settings.seed)
         self._evicted: set[str] = set()  # uids; a pod that has not started yet gets no condition
         self._last_eviction = self._tried = -1.0
 
@@ -109,8 +110,9 @@ class ChangedCluster(SimulatedCluster):
         if self._tried != self.api.store.version:  # otherwise the answers would be the same
             self.blocked = {}
             for node in event.nodes:
-                for pod in list(self._to_evict(node)):
-                    self._evict(pod, node)
+                pods = list(self._to_evict(node))
+                for at in self._generator.permutation(len(pods)).tolist():  # kubectl evicts them all at the same time
+                    self._evict(pods[at], node)
             self._tried = self.api.store.version
         if not self.blocked or self.time - self._last_eviction > QUIET:
             return None

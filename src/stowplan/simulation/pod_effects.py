@@ -117,9 +117,13 @@ def effects(
     sets: Mapping[str, str],
     gone_by: Mapping[str, str],
     nodes: Container[str],
+    daemons: Container[str] = (),
 ) -> Effects:
-    """Compare two states. `gone_by`: the reason for which pods were disrupted, by uid. `nodes`: those that are left."""
-    gone, new = _by_workload(before.but(after), sets), _by_workload(after.but(before), sets)
+    """Compare two states. `gone_by`: the reason for which pods were disrupted, by uid. `nodes`: those that are left.
+
+    `daemons`: keys of pods of a DaemonSet that is not known.
+    """
+    gone, new = _by_workload(before.but(after), sets, daemons), _by_workload(after.but(before), sets, daemons)
     moved, left, added = list[MovedPod](), list[GonePod](), list[Pod]()
     for workload in sorted({*gone, *new}):
         pairs, without, more = _paired(gone.get(workload, ()), new.get(workload, ()))
@@ -142,11 +146,14 @@ def effects(
     )
 
 
-def _by_workload(pods: Iterable[Pod], sets: Mapping[str, str]) -> dict[Workload, list[Pod]]:
+def _by_workload(pods: Iterable[Pod], sets: Mapping[str, str], daemons: Container[str]) -> dict[Workload, list[Pod]]:
     found: defaultdict[Workload, list[Pod]] = defaultdict(list)
     for pod in pods:
+        workload = workload_of(pod, sets)
+        if workload.kind == "Pod" and pod.key in daemons:
+            workload = Workload("DaemonSet", pod.key)
         if not pod.finished:
-            found[workload_of(pod, sets)].append(pod)
+            found[workload].append(pod)
     return found
 
 

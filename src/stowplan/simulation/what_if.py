@@ -113,7 +113,9 @@ class WhatIf:
         """What the changes did to pods. The run must have ended."""
         after = self.simulation.engine.pods
         sets = {**self._sets, **self._owners_of_sets()}
-        return effects(PodsThen(self._pods), PodsThen(after), sets, self.cluster.gone, self._nodes)
+        return effects(
+            PodsThen(self._pods), PodsThen(after), sets, self.cluster.gone, self._nodes, self.cluster.daemons
+        )
 
     @property
     def _nodes(self) -> Container[str]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
+import msgspec
 from rich.console import Console
 
 from stowplan.apps import json_output, plugin_kinds, profile_loader
@@ -124,7 +125,7 @@ def answered(options: WhatIfOptions) -> WhatIfAnswer:
     effects, (before, after) = what_if.effects, what_if.fills
     judged = policies.get(NEW, profiles)
     answers = _explained(what_if, effects, judged, options) if effects.waiting else []
-    blocked = tuple(cluster.blocked.values())
+    blocked = tuple(sorted(cluster.blocked.values(), key=lambda each: each.pod))
     return WhatIfAnswer(effects, answers, before, after, blocked, tuple(unseen), cluster.made)
 
 
@@ -193,7 +194,22 @@ def _explained(what_if: WhatIf, effects: Effects, profiles: dict[str, Profile], 
     waiting: list[Pod] = in_queue_order(explainer, effects.waiting)
     order.all(waiting)
     left = {*options.drained, *options.cordoned}  # nodes
-    return [_without_undoing(replace(each, waiting=Waiting()), left) for each in order.answers()]
+    return [_without_undoing(_as_before(each, effects), left) for each in order.answers()]
+
+
+def _as_before(answer: Answer, effects: Effects) -> Answer:
+    """Name pods as those in whose place they are: the names of the others are made up. How long they wait is, too."""
+    explanation = answer.explanation
+    decision = replace(explanation.decision, pod=_named(answer.pod, effects))
+    alike = tuple(replace(each, pod=_named(each.pod, effects)) for each in answer.alike)
+    return replace(answer, explanation=replace(explanation, decision=decision), alike=alike, waiting=Waiting())
+
+
+def _named(pod: Pod, effects: Effects) -> Pod:
+    old = effects.replaced.get(pod.uid)
+    if old is None:
+        return pod
+    return msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, name=old.before.name))
 
 
 def _without_undoing(answer: Answer, left: set[str]) -> Answer:

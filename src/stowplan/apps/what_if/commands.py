@@ -36,7 +36,13 @@ from stowplan.apps.flags import FEATURE_GATES, FROM, OUTPUT, PLUGIN_PATH
 @click.option(
     "--pool-label", default="karpenter.sh/nodepool", show_default=True, help="The label that names a node's pool."
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Draws among equal nodes.")
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Draws among equal nodes, and the order of evictions.",
+)
 @click.option("--all-remedies", is_flag=True, help="Show all remedies with their commands, not only the best.")
 @click.option("--kubeconfig", default="", help="The kubeconfig of the cluster.")
 @click.option("--context", default="", help="The context of the kubeconfig.")
