@@ -19,7 +19,7 @@ import pytest
 from stowplan.apps.dump.command import DumpOptions
 from stowplan.apps.dump.command import run as write_dump
 from stowplan.apps.what_if.command import WhatIfOptions, answered
-from stowplan.simulation.pod_effects import Workload
+from stowplan.simulation.pod_effects import WorkloadRef
 from tests.controlplane.cluster import KubectlError
 from tests.controlplane.drained_workloads import drawn
 from tests.controlplane.plane import ControlPlane
@@ -174,7 +174,7 @@ class Namespace:
         return Story(self._outcome(left, counts), {name: tuple(sorted(found)) for name, found in nodes.items()})
 
 
-def _name(workload: Workload) -> str:
+def _name(workload: WorkloadRef) -> str:
     return workload.key.rpartition("/")[2]
 
 

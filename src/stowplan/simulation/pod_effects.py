@@ -7,7 +7,7 @@ first pods of the same name, as StatefulSets make them, then in the order of the
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from enum import Enum
 
 import msgspec
@@ -25,7 +25,7 @@ class GoneBy(Enum):
     DELETED = ""
 
 
-class Workload(msgspec.Struct, frozen=True, order=True):
+class WorkloadRef(msgspec.Struct, frozen=True, order=True):
     """What a pod belongs to: the controller above all others, or the pod itself if it has none."""
 
     kind: str
@@ -39,7 +39,7 @@ class Workload(msgspec.Struct, frozen=True, order=True):
 class MovedPod(msgspec.Struct, frozen=True):
     """A pod that is gone from its node, and the one in its place. `to`: its node; None if it waits."""
 
-    workload: Workload
+    workload: WorkloadRef
     before: Pod
     after: Pod
     gone_by: GoneBy
@@ -52,7 +52,7 @@ class MovedPod(msgspec.Struct, frozen=True):
 class GonePod(msgspec.Struct, frozen=True):
     """A pod that is gone, and no other is in its place. `lost`: nobody asked for that."""
 
-    workload: Workload
+    workload: WorkloadRef
     pod: Pod
     gone_by: GoneBy
 
@@ -78,7 +78,7 @@ class Effects(msgspec.Struct, frozen=True):
     gone: tuple[GonePod, ...]
     pending: int
     replaced: Mapping[str, MovedPod]  # by the uid of a waiting pod: the one that had a node
-    workloads: Mapping[str, Workload]  # by the uid of every pod above
+    workloads: Mapping[str, WorkloadRef]  # by the uid of every pod above
 
     @property
     def lost(self) -> list[GonePod]:
@@ -100,15 +100,15 @@ class PodsThen:
         return [pod for pod in self.by_uid.values() if pod.pending]
 
 
-def workload_of(pod: Pod, sets: Mapping[str, str]) -> Workload:
+def workload_of(pod: Pod, sets: Mapping[str, str]) -> WorkloadRef:
     """Return what a pod belongs to. `sets`: the Deployment of each ReplicaSet that has one, by key."""
     owner = pod.controller()
     if owner is None:
-        return Workload("Pod", pod.key)
+        return WorkloadRef("Pod", pod.key)
     key = f"{pod.namespace}/{owner.name}"
     if owner.kind == "ReplicaSet" and key in sets:
-        return Workload("Deployment", sets[key])
-    return Workload(owner.kind, key)
+        return WorkloadRef("Deployment", sets[key])
+    return WorkloadRef(owner.kind, key)
 
 
 def effects(
@@ -146,12 +146,12 @@ def effects(
     )
 
 
-def _by_workload(pods: Iterable[Pod], sets: Mapping[str, str], daemons: Container[str]) -> dict[Workload, list[Pod]]:
-    found: defaultdict[Workload, list[Pod]] = defaultdict(list)
+def _by_workload(pods: Iterable[Pod], sets: Mapping[str, str], daemons: Container[str]) -> dict[WorkloadRef, list[Pod]]:
+    found: defaultdict[WorkloadRef, list[Pod]] = defaultdict(list)
     for pod in pods:
         workload = workload_of(pod, sets)
         if workload.kind == "Pod" and pod.key in daemons:
-            workload = Workload("DaemonSet", pod.key)
+            workload = WorkloadRef("DaemonSet", pod.key)
         if not pod.finished:
             found[workload].append(pod)
     return found
@@ -178,11 +178,3 @@ def _paired(gone: Sequence[Pod], new: Sequence[Pod]) -> tuple[list[tuple[Pod, Po
 
 def _most_settled(pod: Pod) -> tuple[bool, str]:
     return not pod.node_name, pod.name
-
-
-def by_workload(pods: Iterable[Pod], workloads: Mapping[str, Workload]) -> Iterator[tuple[Workload, list[Pod]]]:
-    """Yield pods by what they belong to."""
-    found: defaultdict[Workload, list[Pod]] = defaultdict(list)
-    for pod in pods:
-        found[workloads[pod.uid]].append(pod)
-    yield from sorted(found.items())

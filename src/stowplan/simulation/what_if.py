@@ -1,6 +1,6 @@
 """What would happen if a cluster were changed: a run that settles, is changed, and settles again.
 
-    what_if = WhatIf(cluster, [Drain(at=0, nodes=("n1",))], profiles)
+    what_if = WhatIfRun(cluster, [Drain(at=0, nodes=("n1",))], profiles)
     what_if.run()
     what_if.effects                 # which pods moved, started, wait now, are lost
 
@@ -17,7 +17,7 @@ import msgspec
 from stowplan.framework.profile import Profile
 from stowplan.kube.resources import ApiResource
 from stowplan.objects.pods import Pod
-from stowplan.simulation.changed_cluster import Begin, ChangedCluster, Drain
+from stowplan.simulation.administered_cluster import AdministeredCluster, Begin, Drain
 from stowplan.simulation.input_problems import InputProblems
 from stowplan.simulation.missing_owners import missing_owners
 from stowplan.simulation.node_fill import NodeFill, fills_of
@@ -41,9 +41,9 @@ def settings_for(changes: Collection[StreamEvent], pods: int, seed: int = 0) -> 
     return RunSettings(seed=seed, until=SETTLED + SETTLING + draining, job_seconds=ENDLESS, sample_seconds=0)
 
 
-def loaded(pairs: Pairs, settings: RunSettings, problems: InputProblems) -> ChangedCluster:
+def loaded(pairs: Pairs, settings: RunSettings, problems: InputProblems) -> AdministeredCluster:
     """Return a cluster with these objects."""
-    cluster = ChangedCluster(settings)
+    cluster = AdministeredCluster(settings)
     kept = [(file, each) for file, each in pairs if each["kind"] not in LEFT_OUT]
     cluster.daemons = set(_daemons(kept))
     made = list(missing_owners(kept))
@@ -63,14 +63,14 @@ def _daemons(pairs: Pairs) -> Iterator[str]:
             yield f"{metadata.get('namespace') or 'default'}/{metadata.get('name')}"
 
 
-class WhatIf:
+class WhatIfRun:
     """`cluster`: as `loaded` made it. `changes`: what happens, in order; all at once. `policies`: by name, for
     PolicyChanges.
     """
 
     def __init__(
         self,
-        cluster: ChangedCluster,
+        cluster: AdministeredCluster,
         changes: Iterable[StreamEvent],
         profiles: Mapping[str, Profile],
         settings: RunSettings,

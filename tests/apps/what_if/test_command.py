@@ -232,6 +232,6 @@ def test_ctrl_c_ends_it_without_a_traceback(asked: Asked, monkeypatch: pytest.Mo
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(command, "WhatIf", interrupted)
+    monkeypatch.setattr(command, "WhatIfRun", interrupted)
     done = asked("--drain", "n1")
     assert (done.exit_code, done.stderr) == (130, "stopped\n")

@@ -10,9 +10,9 @@ from stowplan.apps import json_output
 from stowplan.apps.explain import answer_json
 from stowplan.apps.explain.answers import Answer
 from stowplan.objects.pods import Pod
-from stowplan.simulation.changed_cluster import BlockedEviction
+from stowplan.simulation.administered_cluster import BlockedEviction
 from stowplan.simulation.node_fill import NodeFill
-from stowplan.simulation.pod_effects import Effects, GoneBy, GonePod, MovedPod, Workload
+from stowplan.simulation.pod_effects import Effects, GoneBy, GonePod, MovedPod, WorkloadRef
 
 Json = dict[str, Any]
 
@@ -78,7 +78,7 @@ def _pods(fill: NodeFill | None) -> int:
     return 0 if fill is None else fill.requested.get("pods", 0)
 
 
-def _of(pod: Pod, workload: Workload) -> Json:
+def _of(pod: Pod, workload: WorkloadRef) -> Json:
     return {"pod": pod.key, "workload": {"kind": workload.kind, "key": workload.key}}
 
 

@@ -19,7 +19,7 @@ from stowplan.embedded.manifests import documents, documents_in
 from stowplan.embedded.resources import ResourceCatalogue, ServedResource
 from stowplan.objects.errors import ConfigError
 from stowplan.objects.nodes import Node
-from stowplan.simulation.changed_cluster import AppliedManifest, ChangedCluster, Drain
+from stowplan.simulation.administered_cluster import AdministeredCluster, AppliedManifest, Drain
 from stowplan.simulation.stream_events import AppliedObject, DeletedObject, NodeCordon, StreamEvent
 
 STDIN, LIKE = "-", "like="
@@ -42,19 +42,19 @@ def _some(names: Collection[str]) -> str:
     return ", ".join(listed[:3]) + (f" and {len(listed) - 3:,} more" if len(listed) > 3 else "")
 
 
-def cordons(flag: str, names: Sequence[str], cluster: ChangedCluster, *, cordoned: bool) -> Iterator[StreamEvent]:
+def cordons(flag: str, names: Sequence[str], cluster: AdministeredCluster, *, cordoned: bool) -> Iterator[StreamEvent]:
     check_nodes(flag, names, nodes_of(cluster))
     for name in names:
         yield NodeCordon(at=0, file=flag, place=name, node=name, cordoned=cordoned)
 
 
-def drains(names: Sequence[str], cluster: ChangedCluster) -> Iterator[StreamEvent]:
+def drains(names: Sequence[str], cluster: AdministeredCluster) -> Iterator[StreamEvent]:
     check_nodes("--drain", names, nodes_of(cluster))
     if names:
         yield Drain(at=0, file="--drain", nodes=tuple(dict.fromkeys(names)))
 
 
-def nodes_of(cluster: ChangedCluster) -> Mapping[str, Document]:
+def nodes_of(cluster: AdministeredCluster) -> Mapping[str, Document]:
     """Return the nodes of the cluster by name."""
     return {key: stored.document for key, stored in cluster.api.store.collection("nodes").items.items()}
 
@@ -62,7 +62,9 @@ def nodes_of(cluster: ChangedCluster) -> Mapping[str, Document]:
 # -- nodes that are added
 
 
-def added_nodes(given: Sequence[tuple[int, str]], cluster: ChangedCluster, pool_label: str) -> Iterator[StreamEvent]:
+def added_nodes(
+    given: Sequence[tuple[int, str]], cluster: AdministeredCluster, pool_label: str
+) -> Iterator[StreamEvent]:
     """Yield the nodes of `--add-nodes`."""
     existing, taken = nodes_of(cluster), set(nodes_of(cluster))
     for number, like in given:
@@ -99,7 +101,7 @@ def _templates(name: str, existing: Mapping[str, Document], pool_label: str) -> 
 # -- objects
 
 
-def applied(files: Sequence[str], cluster: ChangedCluster, namespace: str) -> Iterator[StreamEvent]:
+def applied(files: Sequence[str], cluster: AdministeredCluster, namespace: str) -> Iterator[StreamEvent]:
     """Yield the objects of manifests."""
     for file in files:
         if not file.strip():
@@ -119,7 +121,7 @@ def applied(files: Sequence[str], cluster: ChangedCluster, namespace: str) -> It
             yield AppliedManifest(at=0, file=name, place=where, document=document)
 
 
-def deleted(given: Sequence[str], cluster: ChangedCluster, namespace: str) -> Iterator[StreamEvent]:
+def deleted(given: Sequence[str], cluster: AdministeredCluster, namespace: str) -> Iterator[StreamEvent]:
     """Yield the deletions of `--delete KIND/NAME`, or KIND/NAMESPACE/NAME."""
     for text in given:
         word, _, rest = text.partition("/")

@@ -38,11 +38,11 @@ from stowplan.kube.resources import ApiResource
 from stowplan.objects.errors import ConfigError
 from stowplan.objects.pods import Pod
 from stowplan.objects.workloads import ReplicaSet
-from stowplan.simulation.changed_cluster import ChangedCluster
+from stowplan.simulation.administered_cluster import AdministeredCluster
 from stowplan.simulation.input_problems import InputProblems
 from stowplan.simulation.pod_effects import Effects
 from stowplan.simulation.stream_events import PolicyChange, StreamEvent
-from stowplan.simulation.what_if import WhatIf, loaded, settings_for
+from stowplan.simulation.what_if import WhatIfRun, loaded, settings_for
 
 STOPPED = 130  # the exit code after Ctrl-C, as shells have it
 NEW = "--config"  # the name of the configuration that is changed to
@@ -119,7 +119,7 @@ def answered(options: WhatIfOptions) -> WhatIfAnswer:
         click.echo(f"left out: {problems.count - MOST_NAMED:,} more objects", err=True)
     events = list(_events(options, cluster))
     settings = settings_for(events, _pods_on(options.drained, cluster), options.seed)
-    what_if = WhatIf(cluster, events, profiles, settings, policies=policies, brought=brought, problems=problems)
+    what_if = WhatIfRun(cluster, events, profiles, settings, policies=policies, brought=brought, problems=problems)
     with RunProgress(what_if.simulation) as progress:
         what_if.run(progress.moment)
     effects, (before, after) = what_if.effects, what_if.fills
@@ -164,7 +164,7 @@ def _pairs(
         yield "the cluster", each
 
 
-def _events(options: WhatIfOptions, cluster: ChangedCluster) -> Iterator[StreamEvent]:
+def _events(options: WhatIfOptions, cluster: AdministeredCluster) -> Iterator[StreamEvent]:
     """Yield all changes in the order in which they happen."""
     namespace = options.namespace or "default"
     if options.config is not None:
@@ -177,12 +177,14 @@ def _events(options: WhatIfOptions, cluster: ChangedCluster) -> Iterator[StreamE
     yield from changes.drains(options.drained, cluster)
 
 
-def _pods_on(nodes: Iterable[str], cluster: ChangedCluster) -> int:
+def _pods_on(nodes: Iterable[str], cluster: AdministeredCluster) -> int:
     pods = cluster.api.store.collection("pods")
     return sum(len(pods.find("spec.nodeName", each) or ()) for each in nodes)
 
 
-def _explained(what_if: WhatIf, effects: Effects, profiles: dict[str, Profile], options: WhatIfOptions) -> list[Answer]:
+def _explained(
+    what_if: WhatIfRun, effects: Effects, profiles: dict[str, Profile], options: WhatIfOptions
+) -> list[Answer]:
     """Return why pods wait that did not wait before, and what would help; those that are alike have one answer."""
     engine, cluster = what_if.simulation.engine, what_if.cluster
     snapshot, source = snapshot_of(engine, profiles), SimulatedSource(cluster, options.namespace or "default")

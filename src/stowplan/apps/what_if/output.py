@@ -12,7 +12,7 @@ from stowplan.apps.explain import output as explain_output
 from stowplan.apps.explain.texts import counted, some, wrapped
 from stowplan.apps.what_if.answer import BECAUSE, WhatIfAnswer
 from stowplan.simulation.node_fill import NodeFill
-from stowplan.simulation.pod_effects import Workload
+from stowplan.simulation.pod_effects import WorkloadRef
 
 MOST_ROWS, MOST_EXPLAINED, MOST_BLOCKED = 20, 5, 10
 
@@ -111,9 +111,9 @@ def _gone(answer: WhatIfAnswer) -> list[Row]:
     )  # fmt: skip
 
 
-def _grouped(found: Iterable[tuple[Workload, str, str, str, str]]) -> list[Row]:
+def _grouped(found: Iterable[tuple[WorkloadRef, str, str, str, str]]) -> list[Row]:
     """Return one row for the pods of a workload that come from one node for one reason, with all their new nodes."""
-    groups: dict[tuple[Workload, str, str], tuple[list[str], Counter[str]]] = {}
+    groups: dict[tuple[WorkloadRef, str, str], tuple[list[str], Counter[str]]] = {}
     for workload, name, before, after, because in found:
         names, to = groups.setdefault((workload, before, because), ([], Counter()))
         names.append(name)
@@ -124,7 +124,7 @@ def _grouped(found: Iterable[tuple[Workload, str, str, str, str]]) -> list[Row]:
     ]
 
 
-def _pods(workload: Workload, names: list[str]) -> str:
+def _pods(workload: WorkloadRef, names: list[str]) -> str:
     if workload.kind == "Pod":
         return workload.key
     return f"{len(names)} of {workload.name}" if len(names) > 1 else f"{names[0]} of {workload.name}"

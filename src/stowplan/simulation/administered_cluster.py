@@ -54,7 +54,7 @@ class BlockedEviction(msgspec.Struct, frozen=True):
     message: str
 
 
-class ChangedCluster(SimulatedCluster):
+class AdministeredCluster(SimulatedCluster):
     """`gone`: why pods were disrupted that are deleted since the changes began, by uid; empty if nobody says why.
 
     `blocked`: what no drain could evict. `daemons`: keys of pods of DaemonSets, which may be missing.
