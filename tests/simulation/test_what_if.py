@@ -22,7 +22,7 @@ DRAIN = Drain(at=0, nodes=("n1",))
 def a_what_if(changes: list[StreamEvent], *documents: Document, seed: int = 0) -> WhatIfRun:
     problems = InputProblems()
     settings = settings_for(changes, 10, seed)
-    cluster = loaded((("cluster", each) for each in documents), settings, problems)
+    cluster = loaded([("cluster", each) for each in documents], settings, problems)
     problems.check()
     found = WhatIfRun(cluster, changes, profile_loader.defaults()[1], settings)
     found.run()
@@ -86,3 +86,16 @@ def test_pods_of_jobs_run_on_and_cron_jobs_are_left_out() -> None:
     of_jobs = [each.document for each in pods if each.document["metadata"]["name"].startswith("j-")]
     assert [each["status"]["phase"] for each in of_jobs] == ["Running"]
     assert found.cluster.api.store.all("cronjobs.batch") == []
+
+
+def test_what_is_being_deleted_is_gone() -> None:
+    """Also what is in a namespace that is being deleted: its controllers make no more pods there."""
+    going = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "old", **going}}
+    old = pod("other", "3", node="n2")
+    old["metadata"] |= going
+    there = [{**each, "metadata": {**each["metadata"], "namespace": "old"}} for each in CLUSTER if "namespace" in
+             each["metadata"]]  # fmt: skip
+    kept = [each for each in CLUSTER if each["metadata"]["name"] != "other"]
+    found = a_what_if([DRAIN], *kept, namespace, old, *there)
+    assert told(found)[:2] == ([("web-7f9c-a", "n2"), ("web-7f9c-b", "n2")], [])

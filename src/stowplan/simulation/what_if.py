@@ -10,7 +10,7 @@ different afterwards is due to the changes. Pods that run go on running: no Job 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -32,8 +32,6 @@ EACH_EVICTION = 10.0  # seconds, if budgets let one pod go after the other
 ENDLESS = 10.0**9  # seconds that Jobs run
 LEFT_OUT = ("CronJob", "Event", "Lease")
 
-Pairs = Iterable[tuple[str, Document]]
-
 
 def settings_for(changes: Collection[StreamEvent], pods: int, seed: int = 0) -> RunSettings:
     """Return settings with enough time for the changes. `pods`: how many there are on nodes that are drained."""
@@ -41,10 +39,14 @@ def settings_for(changes: Collection[StreamEvent], pods: int, seed: int = 0) -> 
     return RunSettings(seed=seed, until=SETTLED + SETTLING + draining, job_seconds=ENDLESS, sample_seconds=0)
 
 
-def loaded(pairs: Pairs, settings: RunSettings, problems: InputProblems) -> AdministeredCluster:
-    """Return a cluster with these objects."""
+def loaded(
+    pairs: Sequence[tuple[str, Document]], settings: RunSettings, problems: InputProblems
+) -> AdministeredCluster:
+    """Return a cluster with these objects. What is being deleted is gone already."""
     cluster = AdministeredCluster(settings)
-    kept = [(file, each) for file, each in pairs if each["kind"] not in LEFT_OUT]
+    kept = [(file, each) for file, each in pairs if each["kind"] not in LEFT_OUT and not _is_going(each)]
+    going = {_metadata(each).get("name") for _, each in pairs if each["kind"] == "Namespace" and _is_going(each)}
+    kept = [pair for pair in kept if not going or _metadata(pair[1]).get("namespace") not in going]
     cluster.daemons = set(_daemons(kept))
     made = list(missing_owners(kept))
     cluster.made = len(made)
@@ -52,12 +54,21 @@ def loaded(pairs: Pairs, settings: RunSettings, problems: InputProblems) -> Admi
     return cluster
 
 
-def _daemons(pairs: Pairs) -> Iterator[str]:
+def _is_going(document: Document) -> bool:
+    return bool(_metadata(document).get("deletionTimestamp"))
+
+
+def _metadata(document: Document) -> Document:
+    found = document.get("metadata")
+    return found if isinstance(found, dict) else {}
+
+
+def _daemons(pairs: Iterable[tuple[str, Document]]) -> Iterator[str]:
     """Yield the keys of pods that belong to a DaemonSet."""
     for _, document in pairs:
         if document["kind"] != "Pod":
             continue
-        metadata = document.get("metadata") or {}
+        metadata = _metadata(document)
         owners = metadata.get("ownerReferences") or ()
         if any(isinstance(each, dict) and each.get("kind") == "DaemonSet" for each in owners):
             yield f"{metadata.get('namespace') or 'default'}/{metadata.get('name')}"
