@@ -57,7 +57,8 @@ def test_a_dump_is_loaded_with_owners_before_what_they_own(tmp_path: Path) -> No
 
 def _revised(kind: str, told: str, label: str) -> list[dict[str, Any]]:
     """A StatefulSet or DaemonSet of a real cluster with one pod, whose revision has a name of that cluster."""
-    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "x"}]}}
+    spec = {"containers": [{"name": "c", "image": "x"}]}
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": spec}
     own = {"replicas": 1, "serviceName": "db"} if kind == "StatefulSet" else {}
     owner = {"apiVersion": "apps/v1", "kind": kind, "name": "db", "uid": "1", "controller": True}
     pod = {"name": "db-0", "labels": {"a": "b", "controller-revision-hash": label}, "ownerReferences": [owner]}
@@ -66,7 +67,7 @@ def _revised(kind: str, told: str, label: str) -> list[dict[str, Any]]:
         {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "db"},
          "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template, **own},
          "status": {"updateRevision": told} if told else {}},
-        {"apiVersion": "v1", "kind": "Pod", "metadata": pod, "spec": {**template["spec"], "nodeName": "n1"},
+        {"apiVersion": "v1", "kind": "Pod", "metadata": pod, "spec": {**spec, "nodeName": "n1"},
          "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}},
     ]  # fmt: skip
 

@@ -19,7 +19,7 @@ import click
 from rich.console import Console
 from rich.progress import Progress
 
-from stowplan.apps import json_output, plugin_kinds, profile_loader
+from stowplan.apps import json_output, large_reads, plugin_kinds, profile_loader
 from stowplan.apps.capacity import output, question
 from stowplan.apps.capacity.answer import ALL_WANTED, AT_MAX, NO_NODE, QUOTA, CapacityAnswer, Stop, TemplateAnswer
 from stowplan.apps.capacity.question import Question
@@ -101,10 +101,11 @@ def answered(options: CapacityOptions, closing: ExitStack) -> CapacityAnswer:
         Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
     )
     reading = progress.add_task("reading the cluster", total=None)
-    objects = _read(options, source, profiles)
+    with large_reads.without_collection():
+        objects = _read(options, source, profiles)
+        excluded = _excluded(options.exclude_nodes, objects)
+        snapshot = Snapshot((each for each in objects if not _is_node(each, excluded)), profiles)
     namespace = options.namespace or source.namespace
-    excluded = _excluded(options.exclude_nodes, objects)
-    snapshot = Snapshot((each for each in objects if not _is_node(each, excluded)), profiles)
     asked, quotas = _asked(documents, snapshot, source, namespace)
     question.check_scheduler(asked.pod, profiles, options.filename)
     progress.remove_task(reading)

@@ -7,9 +7,7 @@ stowplan what-if --add-nodes 3 like=n1 -f web.yaml --from dump.json
 from __future__ import annotations
 
 import asyncio
-import gc
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,7 +15,7 @@ import click
 import msgspec
 from rich.console import Console
 
-from stowplan.apps import json_output, plugin_kinds, profile_loader
+from stowplan.apps import json_output, large_reads, plugin_kinds, profile_loader
 from stowplan.apps.dump.cluster_reader import ClusterReader
 from stowplan.apps.explain.answers import Answer, Waiting
 from stowplan.apps.explain.in_order import InOrder, in_queue_order
@@ -105,7 +103,7 @@ def answered(options: WhatIfOptions) -> WhatIfAnswer:
     policies = {NEW: _configured(options.config, options.plugin_path, gates)[1]} if options.config is not None else {}
     brought = plugin_kinds.brought(each for found in (profiles, *policies.values()) for each in found.values())
     problems, unseen = InputProblems(skip=True), list[str]()
-    with _without_collection():
+    with large_reads.without_collection():
         pairs = list(_pairs(options, brought, unseen))
         if not any(document["kind"] in ("Node", "Pod") for _, document in pairs):
             remedy = "stowplan dump -o FILE writes a cluster down"
@@ -136,17 +134,6 @@ def _configured(
         return profile_loader.read_configuration(file, plugin_path, gates)
     configuration, profiles = profile_loader.defaults(gates)
     return configuration, profiles | {profile_loader.OWN_NAME: next(iter(profiles.values()))}
-
-
-@contextmanager
-def _without_collection() -> Iterator[None]:
-    """Read without looking for garbage, and leave out of later collections what was read: it stays."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        gc.enable()
 
 
 def _pairs(
