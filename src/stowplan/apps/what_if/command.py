@@ -118,8 +118,8 @@ def answered(options: WhatIfOptions) -> WhatIfAnswer:
     events = list(_events(options, cluster))
     settings = settings_for(events, _pods_on(options.drained, cluster), options.seed)
     what_if = WhatIfRun(cluster, events, profiles, settings, policies=policies, brought=brought, problems=problems)
-    with RunProgress(what_if.simulation) as progress:
-        what_if.run(progress.moment)
+    with RunProgress(what_if.simulation) as progress, large_reads.without_collection():
+        what_if.run(progress.moment)  # first the scheduler and the controllers look at every object once
     effects, (before, after) = what_if.effects, what_if.fills
     judged = policies.get(NEW, profiles)
     answers = _explained(what_if, effects, judged, options) if effects.waiting else []
