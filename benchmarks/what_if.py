@@ -106,7 +106,7 @@ def a_deployment(number: int, replicas: int, nodes: int, draw: random.Random) ->
     revision = {"deployment.kubernetes.io/revision": "1"}
     metadata = {"name": name, "namespace": "default", "annotations": revision}
     yield _workload("Deployment", metadata, labels, replicas, spec)
-    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": name, "uid": name, "controller": True}
+    owner: Document = {"apiVersion": "apps/v1", "kind": "Deployment", "name": name, "uid": name, "controller": True}
     owned = {**metadata, "name": f"{name}-{code}", "labels": hashed, "ownerReferences": [owner]}
     yield _workload("ReplicaSet", owned, hashed, replicas, spec)
     if number % BUDGETS == 0:
@@ -115,10 +115,10 @@ def a_deployment(number: int, replicas: int, nodes: int, draw: random.Random) ->
         yield {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": about, "spec": budget}
     owner = {**owner, "kind": "ReplicaSet", "name": f"{name}-{code}"}
     for at in range(replicas):
-        about = {"name": f"{name}-{code}-{at:05}", "namespace": "default", "labels": hashed, "ownerReferences": [owner]}
+        own = {"name": f"{name}-{code}-{at:05}", "namespace": "default", "labels": hashed, "ownerReferences": [owner]}
         status = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
         placed = {**spec, "nodeName": f"node-{draw.randrange(nodes)}"}
-        yield {"apiVersion": "v1", "kind": "Pod", "metadata": about, "spec": placed, "status": status}
+        yield {"apiVersion": "v1", "kind": "Pod", "metadata": own, "spec": placed, "status": status}
 
 
 def _workload(kind: str, metadata: Document, labels: Document, replicas: int, spec: Document) -> Document:

@@ -88,7 +88,7 @@ class Namespace:
     def _budgets_agree(self) -> bool:
         """True if the status of each budget is about the pods as they are."""
         path = f"/apis/policy/v1/namespaces/{self.name}/poddisruptionbudgets"
-        pods = [each for each in self.pods().values() if _phase(each) == "Running"]
+        pods = [each for each in self.pods().values() if _is_ready(each)]
         for budget in self.plane.api().must("GET", path)["items"]:
             healthy = sum(each["metadata"]["labels"].get("app") == budget["metadata"]["name"] for each in pods)
             status = budget.get("status", {})
@@ -183,10 +183,15 @@ def _phase(pod: dict[str, Any]) -> str:
 
 
 def _is_at_rest(pod: dict[str, Any]) -> bool:
-    if _phase(pod) == "Running":
-        return any(each["type"] == "Ready" and each["status"] == "True" for each in pod["status"]["conditions"])
+    if _phase(pod) == "Running":  # ready or not: a node whose lease comes late on a busy machine makes its pods unready
+        return True
     conditions = pod["status"].get("conditions", ())
     return _phase(pod) == "Pending" and any(each.get("reason") == "Unschedulable" for each in conditions)
+
+
+def _is_ready(pod: dict[str, Any]) -> bool:
+    conditions = pod["status"].get("conditions", ())
+    return _phase(pod) == "Running" and any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
 
 
 def _told(pod: dict[str, Any]) -> list[Any]:
