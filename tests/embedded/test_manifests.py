@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -52,6 +53,41 @@ def test_a_dump_is_loaded_with_owners_before_what_they_own(tmp_path: Path) -> No
     )
     assert (pod["metadata"]["name"], pod["status"]["podIP"], pod["status"]["phase"]) == ("web-1", "10.1.1.1", "Running")
     assert cluster.get("nodes", "n1")["status"]["conditions"] == [{"type": "Ready", "status": "False"}]
+
+
+def _revised(kind: str, told: str, label: str) -> list[dict[str, Any]]:
+    """A StatefulSet or DaemonSet of a real cluster with one pod, whose revision has a name of that cluster."""
+    spec = {"containers": [{"name": "c", "image": "x"}]}
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": spec}
+    own = {"replicas": 1, "serviceName": "db"} if kind == "StatefulSet" else {}
+    owner = {"apiVersion": "apps/v1", "kind": kind, "name": "db", "uid": "1", "controller": True}
+    pod = {"name": "db-0", "labels": {"a": "b", "controller-revision-hash": label}, "ownerReferences": [owner]}
+    return [
+        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}},
+        {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "db"},
+         "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template, **own},
+         "status": {"updateRevision": told} if told else {}},
+        {"apiVersion": "v1", "kind": "Pod", "metadata": pod, "spec": {**spec, "nodeName": "n1"},
+         "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}},
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "told", "label", "stays"),
+    [
+        pytest.param("StatefulSet", "db-7d9f", "db-7d9f", True, id="a StatefulSet's newest revision"),
+        pytest.param("StatefulSet", "", "db-7d9f", True, id="a StatefulSet that does not say which is newest"),
+        pytest.param("StatefulSet", "db-8888", "db-7d9f", False, id="a rollout that goes on"),
+        pytest.param("DaemonSet", "", "7d9f", True, id="a DaemonSet"),
+    ],
+)
+def test_a_pod_of_another_clusters_revision_stays(kind: str, told: str, label: str, stays: bool) -> None:
+    cluster = VirtualCluster()
+    manifests.load_documents(cluster.api, [("dump", each) for each in _revised(kind, told, label)], cluster.now)
+    (before,) = cluster.all("pods")
+    cluster.settle()
+    uids = [each["metadata"]["uid"] for each in cluster.all("pods")]
+    assert (before["metadata"]["uid"] in uids) is stays and len(uids) == 1
 
 
 def stamped(minute: int) -> str:

@@ -9,9 +9,11 @@ from typing import IO, Any
 
 import click
 
+from stowplan.apps.capacity.commands import capacity
 from stowplan.apps.flags import FEATURE_GATES, FROM, OUTPUT, PLUGIN_PATH, LogLevel, WholeHelp, amount, serving_options
 from stowplan.apps.kube_scheduler_flags import KubeSchedulerCommand, boolean_option, kube_scheduler_options
 from stowplan.apps.simulate.commands import simulate
+from stowplan.apps.what_if.commands import what_if
 from stowplan.objects.errors import ConfigError, StowplanError
 
 EXIT_CODES = "Exit codes: 0 success, 1 the answer is no (something differs), 2 the input cannot be used."
@@ -186,7 +188,8 @@ def up(**options: Any) -> None:
     sys.exit(command.run(command.UpOptions(**options)))
 
 
-main.add_command(simulate)
+for _each in (simulate, what_if, capacity):
+    main.add_command(_each)
 
 
 @main.command(epilog=EXIT_CODES)
@@ -371,10 +374,8 @@ def show(file: Path | None, plugin_path: tuple[Path, ...], output: str) -> None:
         found = config_commands.found(file, plugin_path)
         _print(found, output, "\n".join(config_show.lines(found, _width())))
         return
-    if file is None:
-        configuration, profiles = profile_loader.defaults()
-    else:
-        configuration, profiles = profile_loader.read_configuration(file, plugin_path)
+    read = profile_loader.read_configuration
+    configuration, profiles = profile_loader.defaults() if file is None else read(file, plugin_path)
     found = config_show.of_profiles(configuration, profiles)
     _print(found, output, config_show.text(found, _width()))
 

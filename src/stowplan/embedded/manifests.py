@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -24,6 +24,7 @@ from stowplan.embedded.authorization.role_kinds import (
     ROLE_BINDINGS,
     ROLES,
 )
+from stowplan.embedded.controllers.revisions import REVISION_LABEL, revision
 from stowplan.embedded.documents import Document
 from stowplan.embedded.errors import ApiError
 from stowplan.embedded.resources import ServedResource
@@ -49,6 +50,7 @@ _EXPORTED = {  # the lists of an export of kube-scheduler-simulator
 _ROLES_AND_BINDINGS = (ROLES, ROLE_BINDINGS, CLUSTER_ROLES, CLUSTER_ROLE_BINDINGS)
 _POD_STATUS = "core.v1.PodStatus"
 _DEFAULT = "kubernetes.io/bootstrapping"  # the label of default roles and bindings
+_REVISED = {"StatefulSet": "statefulsets.apps", "DaemonSet": "daemonsets.apps"}
 _SET_BY_SERVER = (
     "uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink", "deletionTimestamp",
     "deletionGracePeriodSeconds",
@@ -173,6 +175,7 @@ def load_documents(
     found = sorted(pairs, key=lambda pair: _rank(pair[1]))
     result = LoadedManifests()
     uids: Uids = {}
+    newest: dict[str, str] = {}
     cron_jobs: list[tuple[str, ServedResource, Document, Document]] = []
     for file, document in found:
         kind = document["kind"]
@@ -181,7 +184,7 @@ def load_documents(
             result.skipped[kind] += 1
             continue
         try:
-            created = _create(api, resource, document, uids, now)
+            created = _create(api, resource, _of_this_revision(api, document, uids, newest), uids, now)
         except ApiError as error:
             if error.reason == "AlreadyExists":
                 result.present[kind] += 1
@@ -192,6 +195,8 @@ def load_documents(
             continue
         result.loaded[kind] += 1
         uids[_place(resource, created)] = created["metadata"]["uid"]
+        if kind == "StatefulSet" and isinstance(document.get("status"), dict):
+            newest[created["metadata"]["uid"]] = str(document["status"].get("updateRevision") or "")
         if resource.collection == "cronjobs.batch":
             cron_jobs.append((file, resource, created, document))
     for file, resource, created, document in cron_jobs:  # their jobs are there now
@@ -248,6 +253,25 @@ def _create(api: Api, resource: ServedResource, document: Document, uids: Uids, 
     plain = typed.without_nulls(new) if resource.custom else _without_nulls(new)
     created = api.create(resource, namespace, plain, options)
     return _with_status(api, resource, created, document, options)
+
+
+def _of_this_revision(api: Api, document: Document, uids: Uids, newest: Mapping[str, str]) -> Document:
+    """Return a pod of a StatefulSet or a DaemonSet with the name that its revision has here: another program made up
+    the one that it has. Otherwise its controller would replace it. `newest`: what the owners said, by their uids.
+    """
+    metadata = document.get("metadata")
+    labels = metadata.get("labels") if document["kind"] == "Pod" and isinstance(metadata, dict) else None
+    if not isinstance(metadata, dict) or not isinstance(labels, dict) or REVISION_LABEL not in labels:
+        return document
+    namespace = str(metadata.get("namespace") or "default")
+    for reference in _owners(metadata.get("ownerReferences") or (), namespace, uids):
+        kind, last = str(reference.get("kind")), newest.get(reference["uid"], "")
+        owner = api.store.get(_REVISED[kind], f"{namespace}/{reference['name']}") if kind in _REVISED else None
+        if owner is not None and last in ("", labels[REVISION_LABEL]):
+            name = revision(owner)
+            own = name if kind == "StatefulSet" else name.rpartition("-")[2]
+            return {**document, "metadata": {**metadata, "labels": {**labels, REVISION_LABEL: own}}}
+    return document
 
 
 def _without_nulls(document: Document) -> Document:

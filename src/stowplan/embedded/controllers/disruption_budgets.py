@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator
 
 from stowplan.embedded.controllers import queries
 from stowplan.embedded.controllers.actions import Action, SetStatus
+from stowplan.embedded.controllers.budget_coverage import BudgetCoverage
 from stowplan.embedded.documents import Document
 from stowplan.embedded.store import DocumentStore, StoreChange
-from stowplan.embedded.validation.workloads import selector
-from stowplan.objects import selectors
 
 BUDGETS = "poddisruptionbudgets.policy"
 _SCALES = {
@@ -20,27 +19,19 @@ _SCALES = {
 
 class DisruptionController:
     def __init__(self, store: DocumentStore) -> None:
-        self._store = store
+        self._store, self._coverage = store, BudgetCoverage(store, BUDGETS)
 
     def keys_for(self, change: StoreChange) -> Iterable[str]:
+        self._coverage.change(change)
         if change.collection == BUDGETS:
             return (change.key,)
-        if change.collection != "pods" or not self._store.collection(BUDGETS).items:
-            return ()
-        namespace = change.document["metadata"]["namespace"]
-        return [
-            queries.key_of(stored.document)
-            for stored in self._store.all(BUDGETS, namespace)
-            if _covers(stored.document, change.document)
-        ]
+        return self._coverage.budgets_of(change.document) if change.collection == "pods" else ()
 
     def reconcile(self, key: str, now: float) -> Iterator[Action]:
         budget = self._store.get(BUDGETS, key)
         if budget is None:
             return
-        namespace = budget["metadata"]["namespace"]
-        pods = [stored.document for stored in self._store.all("pods", namespace) if _covers(budget, stored.document)]
-        pods = [pod for pod in pods if queries.phase(pod) not in ("Succeeded", "Failed")]
+        pods = [pod for pod in self._coverage.pods_of(key) if queries.phase(pod) not in ("Succeeded", "Failed")]
         disrupted = budget.get("status", {}).get("disruptedPods", {})
         by_name = {pod["metadata"]["name"]: pod for pod in pods}
         disrupted = {
@@ -84,11 +75,6 @@ class DisruptionController:
                 if scaled is not None:
                     owners[scaled["metadata"]["uid"]] = scaled["spec"].get("replicas", 1)
         return sum(owners.values())
-
-
-def _covers(budget: Document, pod: Document) -> bool:
-    label_selector = selector(budget["spec"].get("selector"))
-    return selectors.matches(label_selector, pod["metadata"].get("labels", {}))
 
 
 def _status(budget: Document, allowed: int, healthy: int, needed: int, expected: int, now: float) -> Document:
