@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import subprocess
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,7 @@ from tests.controlplane.remedy_cases import SUBJECT, Case
 CLUSTER_WIDE = "nodes,persistentvolumes,storageclasses,csinodes,csidrivers,priorityclasses,deviceclasses"
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 PATIENCE = 60  # seconds
+REGISTRATION = 2.0  # seconds from a node to its CSINode
 
 
 @dataclass
@@ -103,6 +105,8 @@ class WaitingPod:
         there = {each["metadata"]["name"] for each in self.plane.api().must("GET", "/api/v1/nodes")["items"]}
         for node in patches.added_nodes(AddNodes(change["number"], change["like"], change["object"]), there):
             self.plane.api().must("POST", "/api/v1/nodes", node)
+            # A kubelet takes a moment, too. A scheduler that hears of the CSINode first tries the pod without the node.
+            time.sleep(REGISTRATION)
             volumes = {"metadata": {"name": node["metadata"]["name"]}, "spec": {"drivers": []}}
             self.plane.api().must("POST", "/apis/storage.k8s.io/v1/csinodes", volumes)
 
