@@ -73,9 +73,9 @@ def test_quality_of_service(client: Client, resources: dict[str, Any], quality: 
     ],
 )
 def test_quantities_have_one_spelling(client: Client, written: Any, stored: str) -> None:
-    container = {"name": "c", "image": "x", "resources": {"requests": {"example.io/thing": written}}}
+    container = {"name": "c", "image": "x", "resources": {"requests": {"memory": written}}}
     _, made = client.ask("POST", PODS, {"metadata": {"generateName": "q-"}, "spec": {"containers": [container]}})
-    assert made["spec"]["containers"][0]["resources"]["requests"]["example.io/thing"] == stored
+    assert made["spec"]["containers"][0]["resources"]["requests"]["memory"] == stored
 
 
 def test_a_pod_is_bound_once(client: Client) -> None:
