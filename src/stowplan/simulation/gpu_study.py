@@ -28,7 +28,6 @@ from stowplan.plugins.nodes.gpu_sharing.scores import (
     GpuRandom,
 )
 from stowplan.plugins.nodes.gpu_sharing.sharing import GpuSharing
-from stowplan.plugins.nodes.gpu_sharing.typical_pods import most_frequent
 from stowplan.simulation.instant_cluster import InstantCluster
 from stowplan.simulation.openb import OpenBNode, OpenBPod
 
@@ -75,7 +74,7 @@ def _policy(policy: str, pods: Iterable[OpenBPod]) -> object:
         case "BestFit":
             return GpuBestFit()
         case "FGD":
-            return FragmentationGradient(list(most_frequent(each.shape for each in pods)))
+            return FragmentationGradient.of_workload([each.shape for each in pods])
     raise ValueError(f"there is no policy {policy!r}; there are {', '.join(POLICIES)}")
 
 

@@ -59,11 +59,12 @@ def test_scores(plugin: Any, pod: Pod, expected: list[int]) -> None:
 def test_fragmentation_is_that_of_the_study(cpu: int, gpus: list[int], expected: float) -> None:
     if not LIST.exists():
         pytest.skip(f"NOT CHECKED: there is no {LIST.name} in ../shared/data/openb")
-    typical = most_frequent(pod.shape for pod in openb.read_pods(LIST.read_bytes(), LIST.name))
-    measured = Fragmentation(typical)
+    shapes = [pod.shape for pod in openb.read_pods(LIST.read_bytes(), LIST.name)]
+    typical = most_frequent(shapes)
+    measured = Fragmentation(typical, len(shapes))
     assert (len(typical), typical[0].cpu_milli, typical[0].gpu_milli) == (35, 3152, 810)
-    assert typical[0].count / measured.total == pytest.approx(0.134818, abs=5e-7)
-    found = measured.of(np.array([cpu]), np.array([gpus]), None)[0] / measured.total
+    assert measured.parts[0] == pytest.approx(0.134818, abs=5e-7)
+    found = measured.of(np.array([cpu]), np.array([gpus]), None)[0]
     assert found == pytest.approx(expected, abs=5e-5)
 
 

@@ -7,6 +7,8 @@ best.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from stowplan.columns.arrays import Bools, Floats, Ints
@@ -18,7 +20,7 @@ from stowplan.plugins.nodes.gpu_sharing import device_columns
 from stowplan.plugins.nodes.gpu_sharing.device_columns import milli_on
 from stowplan.plugins.nodes.gpu_sharing.fragmentation import Fragmentation, after_whole
 from stowplan.plugins.nodes.gpu_sharing.sharing import milli_by_node
-from stowplan.plugins.nodes.gpu_sharing.typical_pods import ANY_WORKLOAD, TypicalPod, checked
+from stowplan.plugins.nodes.gpu_sharing.typical_pods import ANY_WORKLOAD, TypicalPod, checked, most_frequent
 
 UNFIT = -1  # the score of a GPU that has too little free
 
@@ -29,6 +31,13 @@ class FragmentationGradient:
     def __init__(self, typical_pods: list[TypicalPod] | None = None) -> None:
         """`typicalPods`: the shapes of the workload, as [{cpuMilli, gpus, gpuMilli, models, count}, …]."""
         self._fragmentation = Fragmentation(ANY_WORKLOAD if typical_pods is None else checked(typical_pods))
+
+    @classmethod
+    def of_workload(cls, shapes: Sequence[tuple[int, int, int, str]]) -> FragmentationGradient:
+        """Take the most frequent of these shapes for typical, as the study does. See `most_frequent`."""
+        made = cls()
+        made._fragmentation = Fragmentation(most_frequent(shapes), len(shapes))  # noqa: SLF001  # its own
+        return made
 
     def score(self, pod: Pod, nodes: Nodes) -> Ints:
         devices = device_columns.of_state(nodes.cluster.state)
@@ -60,8 +69,8 @@ class FragmentationGradient:
         return scores
 
     def _rated(self, gained: Floats) -> Ints:
-        """Return 0 to 100 for a fragmentation that falls by so much, times the total."""
-        rated: Floats = MAX_SCORE / (1 + np.exp(-gained / (WHOLE * self._fragmentation.total)))
+        """Return 0 to 100 for a fragmentation that falls by so much."""
+        rated: Floats = MAX_SCORE * (1 / (1 + np.exp(-gained / WHOLE)))
         return rated.astype(np.int64)
 
     # -- which GPU
