@@ -36,7 +36,7 @@ class FragmentationGradient:
     def of_workload(cls, shapes: Sequence[tuple[int, int, int, str]]) -> FragmentationGradient:
         """Take the most frequent of these shapes for typical, as the study does. See `most_frequent`."""
         made = cls()
-        made._fragmentation = Fragmentation(most_frequent(shapes), len(shapes))  # noqa: SLF001  # its own
+        made._fragmentation = Fragmentation(most_frequent(shapes), len(shapes))  # its own
         return made
 
     def score(self, pod: Pod, nodes: Nodes) -> Ints:
