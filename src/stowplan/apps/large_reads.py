@@ -1,4 +1,4 @@
-"""Reading a large cluster without looking for garbage all the time: what is read stays."""
+"""Reading a large cluster: what is read stays, so no collection of garbage looks at it, neither then nor later."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from stowplan.objects import garbage_collection
+
 
 @contextmanager
 def without_collection() -> Iterator[None]:
     """Read inside; afterwards collections leave out what was read."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        gc.enable()
+    with garbage_collection.paused():
+        try:
+            yield
+        finally:
+            gc.freeze()

@@ -8,18 +8,6 @@ gone when the object of it is completed, and the process dies by a segmentation 
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
+from stowplan.objects.garbage_collection import paused as no_collection
 
-
-@contextmanager
-def no_collection() -> Iterator[None]:
-    """Within it, garbage is collected by nobody but those who ask for it."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
+__all__ = ["no_collection"]

@@ -27,9 +27,10 @@ from stowplan.embedded.authorization.role_kinds import (
 from stowplan.embedded.controllers.revisions import REVISION_LABEL, revision
 from stowplan.embedded.documents import Document
 from stowplan.embedded.errors import ApiError
+from stowplan.embedded.loaded_pods import LoadedPods
 from stowplan.embedded.resources import ServedResource
 from stowplan.embedded.schema import typed
-from stowplan.objects import bounded_yaml, kinds
+from stowplan.objects import bounded_yaml, garbage_collection, kinds
 from stowplan.objects.bounded_yaml import YamlLimits
 from stowplan.objects.errors import ConfigError
 
@@ -41,6 +42,7 @@ _LOAD_ORDER = (
     "ServiceAccount", "PersistentVolumeClaim", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet",
     "CronJob", "Job", "ReplicationController",
 )  # fmt: skip
+_RANKS = {kind: rank for rank, kind in enumerate(_LOAD_ORDER)}
 _LAST = ("LimitRange", "ResourceQuota")  # they are asked about what is new, not about what a dump has already
 _EXPORTED = {  # the lists of an export of kube-scheduler-simulator
     "namespaces": ("v1", "Namespace"), "priorityClasses": ("scheduling.k8s.io/v1", "PriorityClass"),
@@ -48,7 +50,6 @@ _EXPORTED = {  # the lists of an export of kube-scheduler-simulator
     "pvcs": ("v1", "PersistentVolumeClaim"), "pods": ("v1", "Pod"),
 }  # fmt: skip
 _ROLES_AND_BINDINGS = (ROLES, ROLE_BINDINGS, CLUSTER_ROLES, CLUSTER_ROLE_BINDINGS)
-_POD_STATUS = "core.v1.PodStatus"
 _DEFAULT = "kubernetes.io/bootstrapping"  # the label of default roles and bindings
 _REVISED = {"StatefulSet": "statefulsets.apps", "DaemonSet": "daemonsets.apps"}
 _SET_BY_SERVER = (
@@ -172,8 +173,20 @@ def load_documents(
     """Create objects, each with the name of its file. `on_refused` gets the error of each that cannot be used, and
     `on_repeated` that of each which these files have already.
     """
+    with garbage_collection.paused():
+        return _load_all(api, pairs, RequestOptions(now, "Ignore"), on_refused, on_repeated)
+
+
+def _load_all(
+    api: Api,
+    pairs: Iterable[tuple[str, Document]],
+    options: RequestOptions,
+    on_refused: Callable[[ConfigError], None],
+    on_repeated: Callable[[ConfigError], None],
+) -> LoadedManifests:
     found = sorted(pairs, key=lambda pair: _rank(pair[1]))
     result = LoadedManifests()
+    pods = LoadedPods(api, options)
     uids: Uids = {}
     newest: dict[str, str] = {}
     cron_jobs: list[tuple[str, ServedResource, Document, Document]] = []
@@ -184,7 +197,7 @@ def load_documents(
             result.skipped[kind] += 1
             continue
         try:
-            created = _create(api, resource, _of_this_revision(api, document, uids, newest), uids, now)
+            created = _create(api, resource, _of_this_revision(api, document, uids, newest), uids, pods, options)
         except ApiError as error:
             if error.reason == "AlreadyExists":
                 result.present[kind] += 1
@@ -201,7 +214,7 @@ def load_documents(
             cron_jobs.append((file, resource, created, document))
     for file, resource, created, document in cron_jobs:  # their jobs are there now
         try:
-            _resume(api, resource, created, document, uids, RequestOptions(now, "Ignore"))
+            _resume(api, resource, created, document, uids, options)
         except ApiError as error:
             on_refused(_refused(error, file, document))
     return result
@@ -226,10 +239,13 @@ def _place(resource: ServedResource, document: Document) -> tuple[str, str, str]
 
 def _rank(document: Document) -> int:
     kind = document["kind"]
-    return _LOAD_ORDER.index(kind) if kind in _LOAD_ORDER else len(_LOAD_ORDER) + (kind in _LAST)
+    found = _RANKS.get(kind)
+    return len(_RANKS) + (kind in _LAST) if found is None else found
 
 
-def _create(api: Api, resource: ServedResource, document: Document, uids: Uids, now: float) -> Document:
+def _create(
+    api: Api, resource: ServedResource, document: Document, uids: Uids, pods: LoadedPods, options: RequestOptions
+) -> Document:
     metadata = document.get("metadata") if isinstance(document.get("metadata"), dict) else {}
     assert metadata is not None
     namespace = str(metadata.get("namespace") or "default") if resource.namespaced else ""
@@ -237,19 +253,14 @@ def _create(api: Api, resource: ServedResource, document: Document, uids: Uids, 
     owners = _owners(kept.pop("ownerReferences", None) or (), namespace, uids)
     if owners:
         kept["ownerReferences"] = owners
-    options = RequestOptions(now, "Ignore")
     if resource.namespaced and api.store.get("namespaces", namespace) is None:
         namespaces = api.catalogue.find("", "v1", "namespaces")
         assert namespaces is not None
         api.create(namespaces, "", {"metadata": {"name": namespace}}, options)
     _make_way(api, resource, resource.key(namespace, str(metadata.get("name"))))
     new = {**document, "metadata": kept}
-    if resource.collection == "pods" and isinstance(new.get("status"), dict) and new["status"]:
-        try:  # at once: dumps have many pods
-            status = _pod_status(new.pop("status"))
-            return api.create(resource, namespace, _without_nulls(new), options, status)
-        except typed.WrongTypeError:
-            pass  # the update below says where in the pod it is
+    if resource.collection == "pods" and (loaded := pods.create(namespace, new)) is not None:
+        return loaded
     plain = typed.without_nulls(new) if resource.custom else _without_nulls(new)
     created = api.create(resource, namespace, plain, options)
     return _with_status(api, resource, created, document, options)
@@ -282,18 +293,6 @@ def _without_nulls(document: Document) -> Document:
         text = b"null"
     found: Document = document if b"null" not in text else typed.without_nulls(document)
     return found
-
-
-def _pod_status(found: Document) -> Document:
-    """The decoded status of a pod. kubectl writes nulls into its conditions; only if there are others it is copied."""
-    conditions = found.get("conditions")
-    if isinstance(conditions, list) and all(isinstance(each, dict) for each in conditions):
-        kept = [{key: value for key, value in each.items() if value is not None} for each in conditions]
-        found = {**found, "conditions": kept}
-    try:
-        return typed.decoded(_POD_STATUS, found)
-    except typed.WrongTypeError:
-        return typed.decoded(_POD_STATUS, typed.without_nulls(found))
 
 
 def _make_way(api: Api, resource: ServedResource, key: str) -> None:

@@ -139,13 +139,16 @@ class ResourceCatalogue:
 
     def __init__(self) -> None:
         self._groups: dict[str, dict[str, dict[str, ServedResource]]] = {}
+        self._of_kind: dict[tuple[str, str], ServedResource] = {}  # what was asked for since the last change
         for resource in BUILT_IN:
             self.add(resource)
 
     def add(self, resource: ServedResource) -> None:
         self._groups.setdefault(resource.group, {}).setdefault(resource.version, {})[resource.plural] = resource
+        self._of_kind.clear()
 
     def remove(self, group: str, plural: str) -> None:
+        self._of_kind.clear()
         versions = self._groups.get(group, {})
         for version in list(versions):
             versions[version].pop(plural, None)
@@ -161,8 +164,14 @@ class ResourceCatalogue:
         return version in self._groups.get(group, {})
 
     def of_kind(self, api_version: str, kind: str) -> ServedResource | None:
-        group, _, version = api_version.rpartition("/")
-        return next((found for found in self.served(group, version) if found.kind == kind), None)
+        asked = api_version, kind
+        if asked not in self._of_kind:
+            group, _, version = api_version.rpartition("/")
+            found = next((each for each in self.served(group, version) if each.kind == kind), None)
+            if found is None:
+                return None  # there is no end of kinds that are not served
+            self._of_kind[asked] = found
+        return self._of_kind[asked]
 
     def by_collection(self, name: str) -> ServedResource | None:
         return next((found for found in self if found.collection == name), None)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import gc
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
 import msgspec
 
-from stowplan.apps import json_output, plugin_kinds, profile_loader
+from stowplan.apps import json_output, large_reads, plugin_kinds, profile_loader
 from stowplan.apps.simulate import input_files, output_files
 from stowplan.apps.simulate.progress import RunProgress
 from stowplan.apps.simulate.summary import summary_text
@@ -90,7 +88,7 @@ def prepared(options: SimulateOptions) -> Simulation:
     )  # fmt: skip
     names = tuple(dict.fromkeys((*profiles, *(name for each in policies.values() for name in each))))
     prices, node_order = input_files.prices(options.prices), input_files.node_order(options.node_order)
-    with _without_collection():
+    with large_reads.without_collection():
         templates, others = input_files.templates_of(options.templates, names, problems)
         events = input_files.streams(options.streams, templates, problems, chosen.seed)
         settings = msgspec.structs.replace(chosen, sample_seconds=_sample_seconds(options, events))
@@ -145,14 +143,3 @@ def _named(given: str, options: SimulateOptions) -> tuple[str, dict[str, Profile
     if not equals or not name or not file:
         raise ConfigError(f"--configuration {given!r}", remedy="expected NAME=FILE")
     return name, _profiles(Path(file), options)
-
-
-@contextmanager
-def _without_collection() -> Iterator[None]:
-    """Read without looking for garbage, and leave out of later collections what was read: it stays."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        gc.enable()

@@ -25,6 +25,10 @@ class NamespaceLimits:
         ranges = store.collection(limit_ranges.LIMIT_RANGES)
         ranges.index(limit_ranges.NAMESPACE, lambda each: str(each["metadata"].get("namespace", "")))
 
+    def apply_to(self, namespace: str) -> bool:
+        """True if there is a LimitRange or a quota."""
+        return bool(limit_ranges.of_namespace(self._store, namespace) or self.ledger.accounts(namespace))
+
     def complete(self, resource: ServedResource, document: Document) -> None:
         """Give a new pod the requests and limits that it lacks."""
         if resource.collection == _PODS:

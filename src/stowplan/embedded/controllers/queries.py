@@ -16,8 +16,11 @@ def key_of(document: Document) -> str:
 
 def controller_of(document: Document | None) -> Document | None:
     """The owner reference of the controller."""
-    owners = document["metadata"].get("ownerReferences", ()) if document else ()
-    return next((owner for owner in owners if owner.get("controller")), None)
+    for owner in document["metadata"].get("ownerReferences", ()) if document else ():
+        if owner.get("controller"):
+            found: Document = owner
+            return found
+    return None
 
 
 def owner_key(document: Document | None, kind: str) -> str | None:

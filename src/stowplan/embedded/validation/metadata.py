@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from stowplan.embedded.documents import Document
 from stowplan.embedded.errors import StatusCause, invalid_value, required
@@ -62,6 +63,11 @@ def check_name(field: str, name: str, form: str = _SUBDOMAIN) -> Iterator[Status
         yield invalid_value(field, name, f"{sentence} '{form}')")
 
 
+@lru_cache(maxsize=4096)  # most labels are those of many objects
+def _matches(form: str, text: str) -> bool:
+    return re.fullmatch(form, text) is not None
+
+
 def check_path_segment(field: str, name: str) -> Iterator[StatusCause]:
     """A name that may have any characters, as long as it can be a part of a path."""
     if name in (".", ".."):
@@ -85,7 +91,7 @@ def check_label_key(field: str, key: str) -> Iterator[StatusCause]:
 def check_label_value(field: str, value: str) -> Iterator[StatusCause]:
     if len(value) > 63:
         yield invalid_value(field, value, "must be no more than 63 bytes")
-    if not re.fullmatch(_VALUE, value):
+    if not _matches(_VALUE, value):
         yield invalid_value(
             field, value,
             "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must"
