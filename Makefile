@@ -9,7 +9,7 @@ READY := .venv/.ready
 WORKERS ?= 3
 PYTEST := $(BIN)/pytest -q -n $(WORKERS) --dist loadscope --no-loadscope-reorder --max-worker-restart=0
 
-.PHONY: setup demo test test-full check lint types imports format bench bench-quick bench-live bench-start bench-explain bench-what-if bench-scale bench-fgd bench-history bench-embedded oracle soak kube-tests controlplane clean help
+.PHONY: setup demo test test-full check lint types imports format bench bench-quick bench-live bench-start bench-explain bench-what-if bench-load bench-scale bench-fgd bench-history bench-embedded oracle soak kube-tests controlplane clean help
 
 help:                ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 16
@@ -76,6 +76,9 @@ bench-explain: setup ## reading 5,000 nodes and 50,000 pods for explain, beside 
 
 bench-what-if: setup ## the CPU of what-if and capacity at 5,000 nodes and 50,000 pods, beside reading the dump; ARGS='--check'
 	$(BIN)/python -m benchmarks.what_if $(ARGS)
+
+bench-load: setup    ## loading a dump of 5,000 nodes and 50,000 pods, beside json.loads; ARGS='--check'
+	$(BIN)/python -m benchmarks.dump_loading $(ARGS)
 
 bench-scale: setup   ## 100,000 nodes and 1,000,000 pods in one process, 2 GB; ARGS='--nodes 10000 --pods 100000'
 	$(BIN)/python -m benchmarks.scale $(ARGS)
