@@ -59,9 +59,8 @@ class Story:
         return found
 
     def ending(self) -> list[ShadowVerdict]:
-        """Return the verdicts once everything is known."""
-        self.shadow.end()
-        return self.wait(60.0)
+        """Return the verdicts of the time until all decisions are due, which is shorter than a grace period."""
+        return self.wait(ShadowSettings().patience + 1.0)
 
     def _change(self, change: Put | Gone) -> None:
         self.now += 0.001

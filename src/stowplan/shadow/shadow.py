@@ -63,7 +63,7 @@ class Shadow:
         self.counts: Counter[str] = Counter()
         self.missed = 0
         self._waiting = WaitingPods(self._question, self.settings.grace)
-        self._ending = False
+        self._stepped = 0  # the number of the last change that a step was taken with
 
     @property
     def judged(self) -> int:
@@ -93,15 +93,11 @@ class Shadow:
             if is_unschedulable(pod):
                 order.tried(pod.uid)
 
-    def end(self) -> None:
-        """No more changes come: what is left is judged by what is known."""
-        self._ending = True
-
     # -- what comes out
 
     def is_due(self, now: float) -> bool:
         """True if there is a step to take."""
-        return self._next_is_due(now) or (not self._ending and self._waiting.is_due(now))
+        return self._next_is_due(now) or self._waiting.is_due(now)
 
     def step(self, now: float) -> list[ShadowVerdict]:
         """Take one step: a change takes place and the decision in it is judged, or a waiting pod is looked at again."""
@@ -111,6 +107,17 @@ class Shadow:
             found = [each for each in (self._waiting.look(now),) if each is not None]
         self.counts.update(each.kind for each in found)
         return found
+
+    def skip(self) -> None:
+        """Leave out the next change: a step with it raised."""
+        upcoming = self.history.upcoming
+        if upcoming and upcoming[0].number == self._stepped:
+            upcoming.popleft()
+
+    @property
+    def unjudged(self) -> int:
+        """How many decisions have arrived that are not due yet."""
+        return sum(map(self._is_decision, self.history.upcoming))
 
     def behind(self, now: float) -> float:
         """Return for how many seconds the next change is overdue."""
@@ -122,7 +129,7 @@ class Shadow:
         if not upcoming:
             return False
         first = upcoming[0]
-        if self._ending or not first.judged:
+        if not first.judged:
             return True
         if now < first.at + self.settings.window:
             return False
@@ -143,6 +150,7 @@ class Shadow:
     def _change(self) -> list[ShadowVerdict]:
         history = self.history
         transition = history.upcoming[0]
+        self._stepped = transition.number
         found = self._judge(transition) if self._is_decision(transition) else []
         pod = transition.pod
         if transition.binds and not transition.judged and pod is not None and pod.scheduler_name in self.profiles:
