@@ -22,6 +22,7 @@ class ShadowMetrics:
             self.decisions.labels(kind)
         self.missed = make.gauge("missed_decisions", "Decisions of a time in which nothing was seen: not judged.")
         self.undecided = make.gauge("undecided_pods", "Unschedulable pods that have a node here, for a short time yet.")
+        self.undue = make.gauge("undue_decisions", "Decisions that are judged in a moment, when what follows is known.")
         self.behind = make.gauge("behind_seconds", "For how long the next change should have been looked at.")
 
     def text(self, accept: str) -> tuple[bytes, str]:

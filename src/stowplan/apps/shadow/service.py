@@ -164,6 +164,7 @@ class ShadowService(Program):
         self._counted = time.monotonic()
         behind = self.shadow.behind(self._counted)
         self.metrics.behind.set(behind)
+        self.metrics.undue.set(self.shadow.unjudged)
         self.metrics.missed.set(self.shadow.missed)
         self.metrics.undecided.set(self.shadow.undecided)
         self.metrics.unreadable.read(self.reflectors)
