@@ -31,13 +31,13 @@ def services() -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def pods(number: int, seed: int) -> Iterator[dict[str, Any]]:
-    """Yield so many pods in random order of their kinds."""
+def pods(number: int, seed: int, size: int = 1) -> Iterator[dict[str, Any]]:
+    """Yield so many pods in random order of their kinds; the requests of a larger size are so many times as large."""
     draw = random.Random(seed)
     for index in range(number):
         kind = draw.choice(KINDS)
         app = f"{kind.__name__.strip('_').replace('_', '-')}-{draw.randrange(GROUPS)}"
-        spec: Spec = {"containers": [_container(draw)]}
+        spec: Spec = {"containers": [_container(draw, size)]}
         kind(spec, app, draw)
         if index % NEVER == NEVER - 1:
             spec["containers"][0]["resources"]["requests"]["cpu"] = "10000"
@@ -47,8 +47,9 @@ def pods(number: int, seed: int) -> Iterator[dict[str, Any]]:
         yield {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
-def _container(draw: random.Random) -> dict[str, Any]:
-    requests = {"cpu": f"{draw.choice((10, 25, 50, 100))}m", "memory": f"{draw.choice((16, 32, 64, 128))}Mi"}
+def _container(draw: random.Random, size: int) -> dict[str, Any]:
+    cpu, memory = draw.choice((10, 25, 50, 100)) * size, draw.choice((16, 32, 64, 128)) * size
+    requests = {"cpu": f"{cpu}m", "memory": f"{memory}Mi"}
     return {"name": "main", "image": "pause", "resources": {"requests": requests} if draw.random() < 0.9 else {
         "requests": {}}}  # fmt: skip
 

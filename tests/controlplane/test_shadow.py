@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import urllib.request
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -95,7 +95,7 @@ def mixed_nodes(plane: ControlPlane, number: int) -> Iterator[list[str]]:
 
 
 def scheduled(
-    plane: ControlPlane, watcher: Path, folder: Path, number: int, nodes: int, *arguments: str
+    plane: ControlPlane, watcher: Path, folder: Path, number: int, nodes: int, *arguments: str, size: int = 1
 ) -> ShadowProcess:
     """Let kube-scheduler schedule so many pods beside a shadow. Return it, ended."""
     with (
@@ -108,17 +108,16 @@ def scheduled(
             plane.api().must("POST", f"/api/v1/namespaces/{namespace}/services", each)
         with ShadowProcess(watcher, folder, *arguments) as shadow:
             shadow.wait_until(lambda: "Judging the pods" in shadow.tail())
-            _create(plane, namespace, number)
+            _create(plane, namespace, mixed_pods.pods(number, number, size))
             until(f"{number} pods were decided", lambda: _decided(plane, namespace) == number, 600, shadow.tail)
             until("all are judged", lambda: shadow.has_judged(number), 300, shadow.tail)
             shadow.stop(grace=90)
     return shadow
 
 
-def _create(plane: ControlPlane, namespace: str, number: int) -> None:
+def _create(plane: ControlPlane, namespace: str, found: Iterable[dict[str, Any]]) -> None:
     """Create the pods, several at a time."""
     api, path = plane.api(), f"/api/v1/namespaces/{namespace}/pods"
-    found = list(mixed_pods.pods(number, number))
     with ThreadPoolExecutor(WRITERS) as writers:
         list(writers.map(lambda pod: api.must("POST", path, pod), found))
 
@@ -157,7 +156,7 @@ def test_another_configuration_differs(plane: ControlPlane, watcher: Path, tmp_p
     """What finds no difference above finds many here: nodes are to be filled one after the other."""
     config = tmp_path / "packed.json"
     config.write_text(json.dumps(PACKED))
-    shadow = scheduled(plane, watcher, tmp_path, 100, 6, "--config", str(config), "--fail-on-difference")
+    shadow = scheduled(plane, watcher, tmp_path, 100, 6, "--config", str(config), "--fail-on-difference", size=10)
     assert shadow.code == 1
     differences = [each for each in shadow.told() if each["kind"] == "different"]
     assert len(differences) > 30, shadow.summary()

@@ -39,9 +39,11 @@ class Story:
         for each in objects:
             self._change(Gone(self.pods.get(each.key, each) if isinstance(each, Pod) else each))
 
-    def bind(self, pod: Pod, node: str) -> None:
+    def bind(self, pod: Pod, node: str, version: str = "") -> None:
         now = self.pods[pod.key]
-        self.put(msgspec.structs.replace(now, spec=msgspec.structs.replace(now.spec, node_name=node)))
+        metadata = msgspec.structs.replace(now.metadata, resource_version=version)
+        spec = msgspec.structs.replace(now.spec, node_name=node)
+        self.put(msgspec.structs.replace(now, metadata=metadata, spec=spec))
 
     def report(self, pod: Pod, message: str = "0/2 nodes are available", nominated: str = "") -> None:
         """The scheduler found no node."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import msgspec
 import pytest
 
 from stowplan.objects.changes import Put
@@ -109,6 +110,39 @@ def race_with_a_cordon_shown_later() -> Story:
     story.put(WEB)
     story.bind(WEB, "a")
     story.put(a_node("b", unschedulable=True))
+    return story
+
+
+def a_cordon_after_it() -> Story:
+    """The versions say that the node was cordoned after the pod was bound, so nobody knew of it."""
+    story = Story(FULL)
+    story.put(WEB)
+    story.bind(WEB, "a", version="7")
+    cordoned = a_node("b", unschedulable=True)
+    story.put(
+        msgspec.structs.replace(cordoned, metadata=msgspec.structs.replace(cordoned.metadata, resource_version="8"))
+    )
+    return story
+
+
+def later_change_of_a_later_pod() -> Story:
+    """`db` came later. That it is on its node once it has begun to end makes it no earlier."""
+    story = Story(nodes=("a", a_node("b", cpu="3900m")))
+    story.put(WEB, DB)
+    story.bind(WEB, "b")
+    story.bind(DB, "a")
+    story.put(a_pod("db", cpu=1, node="a", terminating=True))
+    return story
+
+
+def urgent_but_too_late() -> Story:
+    """`db` came after `web` was bound, so no priority can have brought it before."""
+    db = a_pod("db", cpu=1, priority=1000)
+    story = Story(nodes=("a", a_node("b", cpu="3900m")))
+    story.put(WEB)
+    story.bind(WEB, "b")
+    story.put(db)
+    story.bind(db, "a")
     return story
 
 
@@ -248,6 +282,9 @@ CASES = [
     Case("a race with a new node", race_with_a_node, "race", ("Node c was created",)),
     Case("a race with a cordon shown later", race_with_a_cordon_shown_later, "race",
          ("a is best once Node b was changed 1 ms later",)),
+    Case("no race: the cordon was written after the binding", a_cordon_after_it, "different"),
+    Case("no race: a later pod, and a change of it", later_change_of_a_later_pod, "different"),
+    Case("no race: an urgent pod that came too late", urgent_but_too_late, "different"),
     Case("a race with several at once", race_with_several, "race", ("default/one came to a", "default/two came to b")),
     Case("no race: that was too long ago", too_long_ago, "different"),
     Case("a lower score", lower_score, "different", ("NodeResourcesFit",)),

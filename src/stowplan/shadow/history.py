@@ -18,7 +18,7 @@ from stowplan.objects.priority import with_priority
 from stowplan.objects.workloads import PriorityClass
 from stowplan.shadow.certain_order import CertainOrder
 from stowplan.shadow.race_search import NearbyChanges
-from stowplan.shadow.transitions import Key, Transition, key_of
+from stowplan.shadow.transitions import Key, Transition, is_newer, key_of
 
 MOST_NEARBY = 400  # changes before a decision that are looked at, and as many after it
 MOST_UPCOMING = 10_000  # changes that are looked through for them
@@ -30,7 +30,7 @@ class WatchHistory:
         self.pods: dict[str, Pod] = {}  # as of the state's moment, by uid
         self.state.known_pods = self.pods
         self.upcoming: deque[Transition] = deque()
-        self.past: deque[Transition] = deque()  # only changes that matter
+        self.past: deque[Transition] = deque()  # only changes that matter, and none of a list
         self.number = 0
         self._latest: dict[Key, Object] = {}  # as of the last change that was handled
 
@@ -65,7 +65,7 @@ class WatchHistory:
             else:
                 self.pods[subject.uid] = subject
         self.state.apply(Gone(subject) if transition.after is None else Put(subject))
-        if transition.matters:
+        if transition.matters and transition.judged:
             self.past.append(transition)
         elif transition.binds:  # to a node where it has ended already
             self.order.forget(transition.key[1])
@@ -100,6 +100,19 @@ class WatchHistory:
                 continue
             if each.binds and order.decided_first(each.key[1], uid):
                 certain.append(each)
-            elif each.at <= until and not (each.binds and order.decided_first(uid, each.key[1])):
+            elif each.at <= until and self._may_be_known(each, decision):
                 following.append(each)
         return NearbyChanges(decision.number, certain, last, following[:MOST_NEARBY])
+
+    def _may_be_known(self, later: Transition, decision: Transition) -> bool:
+        """True if a scheduler may have known a change when it made a decision that was shown before it.
+
+        Of pods it knows only what it decided itself: nodes and nominations. What others changed must have happened
+        before the binding was written; another kind has another watch, which may be slower here.
+        """
+        if later.pod is None:
+            return not is_newer(later.subject, decision.subject)
+        if later.binds:
+            other = later.key[1]
+            return self.order.arrival(other) < decision.number and not self.order.decided_first(decision.key[1], other)
+        return isinstance(later.after, Pod) and later.after.pending and bool(later.after.nominated_node)

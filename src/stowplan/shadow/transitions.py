@@ -64,6 +64,12 @@ class Transition:
         return {each.node_name or each.nominated_node for each in versions} - {""}
 
 
+def is_newer(one: Object, other: Object) -> bool:
+    """True if an object was certainly written after another one, of any kind: versions count a cluster's writes."""
+    first, second = one.metadata.resource_version, other.metadata.resource_version
+    return first.isdigit() and second.isdigit() and int(first) > int(second)
+
+
 def seen_of(found: Object | None) -> object:
     """Return what decisions about other pods can see of an object; None if they see nothing."""
     match found:
@@ -71,8 +77,9 @@ def seen_of(found: Object | None) -> object:
             return None
         case Pod():
             if found.node_name:
-                seen = (found.node_name, id(found.shape), found.labels, found.priority, found.terminating)
-                return None if found.finished else seen
+                shape = found.shape
+                seen = (found.node_name, found.labels, found.priority, found.terminating)
+                return None if found.finished else (*seen, shape.taken, shape.presumed, shape.uses)
             return ("nominated", found.nominated_node) if found.nominated_node and found.pending else None
         case _:
             metadata = msgspec.structs.replace(found.metadata, resource_version="", generation=0)
