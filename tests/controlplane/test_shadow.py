@@ -7,6 +7,8 @@ deploy/shadow.yaml, and no others. The control: by another configuration most de
 from __future__ import annotations
 
 import json
+import random
+import threading
 import urllib.request
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -27,7 +29,8 @@ from tests.controlplane.stowplan_process import PYTHON
 pytestmark = pytest.mark.controlplane
 RIGHTS = Path(__file__).parents[2] / "deploy" / "shadow.yaml"
 FAST = {"clientConnection": {"qps": 5000, "burst": 5000}}  # many bindings at once
-WRITERS = 4
+WRITERS, DELETE_EVERY = 4, 0.5  # threads, and seconds
+WINDOW = "5s"  # a busy machine is slow between a decision and its binding
 PACKED = {
     "apiVersion": "kubescheduler.config.k8s.io/v1",
     "kind": "KubeSchedulerConfiguration",
@@ -43,7 +46,17 @@ class ShadowProcess(Program):
     def __init__(self, kubeconfig: Path, folder: Path, *arguments: str) -> None:
         self.file, self.port = folder / "shadow.jsonl", free_port()
         arguments = ("--port", str(self.port), *arguments)
-        command = ["-m", "stowplan.apps.cli", "shadow", "--kubeconfig", str(kubeconfig), "--out", str(self.file)]
+        command = [
+            "-m",
+            "stowplan.apps.cli",
+            "shadow",
+            "--kubeconfig",
+            str(kubeconfig),
+            "--out",
+            str(self.file),
+            "--window",
+            WINDOW,
+        ]
         super().__init__(PYTHON, [*command, *arguments], folder / "shadow.log")
 
     def summary(self) -> Any:
@@ -109,22 +122,37 @@ def scheduled(
         with ShadowProcess(watcher, folder, *arguments) as shadow:
             shadow.wait_until(lambda: "Judging the pods" in shadow.tail())
             _create(plane, namespace, mixed_pods.pods(number, number, size))
-            until(f"{number} pods were decided", lambda: _decided(plane, namespace) == number, 600, shadow.tail)
+            until("all pods were decided", lambda: _all_decided(plane, namespace), 600, shadow.tail)
             until("all are judged", lambda: shadow.has_judged(number), 300, shadow.tail)
             shadow.stop(grace=90)
     return shadow
 
 
 def _create(plane: ControlPlane, namespace: str, found: Iterable[dict[str, Any]]) -> None:
-    """Create the pods, several at a time."""
+    """Create the pods, several at a time, and delete some that have a node while others are scheduled."""
     api, path = plane.api(), f"/api/v1/namespaces/{namespace}/pods"
-    with ThreadPoolExecutor(WRITERS) as writers:
+    draw, created = random.Random(namespace), threading.Event()
+
+    def delete_some() -> None:
+        while not created.wait(DELETE_EVERY):
+            bound = [each for each in _pods(plane, namespace) if each["spec"].get("nodeName")]
+            for each in draw.sample(bound, len(bound) // 100):
+                api.ask("DELETE", f"{path}/{each['metadata']['name']}?gracePeriodSeconds=0")
+
+    with ThreadPoolExecutor(WRITERS + 1) as writers:
+        deleting = writers.submit(delete_some)
         list(writers.map(lambda pod: api.must("POST", path, pod), found))
+        created.set()
+        deleting.result()
 
 
-def _decided(plane: ControlPlane, namespace: str) -> int:
-    found = plane.api().must("GET", f"/api/v1/namespaces/{namespace}/pods?resourceVersion=0")["items"]
-    return sum(bool(each["spec"].get("nodeName")) or _reported(each) for each in found)
+def _pods(plane: ControlPlane, namespace: str) -> list[Any]:
+    found: list[Any] = plane.api().must("GET", f"/api/v1/namespaces/{namespace}/pods?resourceVersion=0")["items"]
+    return found
+
+
+def _all_decided(plane: ControlPlane, namespace: str) -> bool:
+    return all(each["spec"].get("nodeName") or _reported(each) for each in _pods(plane, namespace))
 
 
 def _reported(pod: Any) -> bool:
