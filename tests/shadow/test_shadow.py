@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import msgspec
 import pytest
 
+from stowplan.columns.nodes.views import Nodes
+from stowplan.framework.decision import Reject
 from stowplan.objects.changes import Put
+from stowplan.objects.pods import Pod
 from stowplan.shadow.shadow import ShadowSettings
-from stowplan.testing.builders import a_node, a_pod, a_profile
+from stowplan.testing.builders import a_node, a_pod, a_profile, a_profile_of
 from tests.shadow.story import NAME, Story
 
 WEB = a_pod("web", cpu=1, labels={"app": "web"})
@@ -198,6 +201,18 @@ def no_such_node() -> Story:
     return story
 
 
+class Fails:
+    def filter(self, pod: Pod, nodes: Nodes) -> Iterator[Reject]:
+        raise ValueError("no budget")
+
+
+def a_plugin_fails() -> Story:
+    story = Story(profile=a_profile_of(Fails()))
+    story.put(WEB)
+    story.bind(WEB, "a")
+    return story
+
+
 def neither_has_a_node() -> Story:
     story = Story(FULL, nodes=("a",))
     web = a_pod("web", cpu=2)
@@ -291,6 +306,7 @@ CASES = [
     Case("no room on that node", no_room_there, "different", ("a: Insufficient cpu (NodeResourcesFit)",)),
     Case("no room on any node", no_room_here, "pending-here", ("a: Insufficient cpu (NodeResourcesFit)",)),
     Case("a node that does not exist", no_such_node, "different", ("there is no node z",)),
+    Case("a plugin of ours that fails", a_plugin_fails, "pending-here", ('"Fails" failed at filter', "no budget")),
     Case("no node in either", neither_has_a_node, "same"),
     Case("room that an assumed pod took", room_that_others_took, "race",
          ("no node is feasible once pod default/big came to a",)),

@@ -220,6 +220,8 @@ class Shadow:
 
     def _race(self, transition: Transition, question: DecisionQuestion, answer: OurAnswer) -> ShadowVerdict | None:
         """Return the verdict that a race explains the decision, if one does."""
+        if answer.decision.error:  # a plugin of ours fails, whatever the cluster
+            return None
         settings, at = self.settings, transition.at
         nearby = self.history.nearby(transition, at - settings.window, at + settings.window)
         trials = settings.trials if self._overdue() < BACKLOG else settings.trials // 8
