@@ -161,13 +161,35 @@ def race_with_several() -> Story:
 
 
 def too_long_ago() -> Story:
-    story = Story(FULL)
+    """`web` was created when the pod was gone already."""
+    story = Story(FULL, nodes=("a", a_node("b", cpu="3900m")))
+    story.gone(FULL)
+    story.put(WEB)
+    story.bind(WEB, "b")
+    return story
+
+
+def a_binding_that_was_throttled() -> Story:
+    """The decision may be as old as the pod, although its binding comes much later."""
+    story = Story(FULL, nodes=("a", a_node("b", cpu="3900m")))
     story.put(WEB)
     story.gone(FULL)
-    story.verdicts += story.wait(9.0)
-    story.put(a_pod("else", cpu="100m", node="b"))
-    story.verdicts += story.wait(9.0)
+    story.verdicts += story.wait(40.0)
     story.bind(WEB, "b")
+    return story
+
+
+def tried_since_then() -> Story:
+    """The decision is later than the last report."""
+    story = Story(FULL, a_pod("other", cpu=4, node="b"), nodes=("a", a_node("b", cpu="4100m")))
+    web = a_pod("web", cpu=2)
+    story.put(web)
+    story.gone(a_pod("other", cpu=4, node="b"))
+    story.gone(FULL)
+    story.report(web)
+    (report,) = story.wait(3.0)
+    assert report.kind == "race" and "default/full left a" in report.explanation
+    story.bind(web, "a")
     return story
 
 
@@ -301,7 +323,9 @@ CASES = [
     Case("no race: a later pod, and a change of it", later_change_of_a_later_pod, "different"),
     Case("no race: an urgent pod that came too late", urgent_but_too_late, "different"),
     Case("a race with several at once", race_with_several, "race", ("default/one came to a", "default/two came to b")),
-    Case("no race: that was too long ago", too_long_ago, "different"),
+    Case("no race: the pod is younger than that", too_long_ago, "different"),
+    Case("a race of a binding that comes late", a_binding_that_was_throttled, "race", ("left a 40.0 s earlier",)),
+    Case("no race: it was tried since then", tried_since_then, "different"),
     Case("a lower score", lower_score, "different", ("NodeResourcesFit",)),
     Case("no room on that node", no_room_there, "different", ("a: Insufficient cpu (NodeResourcesFit)",)),
     Case("no room on any node", no_room_here, "pending-here", ("a: Insufficient cpu (NodeResourcesFit)",)),

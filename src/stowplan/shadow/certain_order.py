@@ -16,11 +16,17 @@ from stowplan.objects.pods import Pod
 
 @dataclass(slots=True)
 class QueueArrival:
-    """When a pod came to the queue of its scheduler."""
+    """When a pod came to the queue of its scheduler: the number of that change, and its time.
+
+    `last`, `last_at`: the same of the last report that there is no node for it. Its next decision is later.
+    """
 
     number: int
+    at: float
     priority: int
     scheduler: str
+    last: int
+    last_at: float
     tried: bool = False
 
 
@@ -30,17 +36,18 @@ class CertainOrder:
         # Pods that no decision is known of, by scheduler and priority, the first one first.
         self._undecided: dict[tuple[str, int], OrderedDict[str, None]] = {}
 
-    def arrived(self, pod: Pod, number: int) -> None:
+    def arrived(self, pod: Pod, number: int, now: float) -> None:
         """A pod waits for its scheduler. What counts is the first time."""
         if pod.uid not in self._arrivals and not pod.spec.scheduling_gates:
-            found = self._arrivals[pod.uid] = QueueArrival(number, pod.priority, pod.scheduler_name)
+            found = QueueArrival(number, now, pod.priority, pod.scheduler_name, number, now)
+            self._arrivals[pod.uid] = found
             self._undecided.setdefault((found.scheduler, found.priority), OrderedDict())[pod.uid] = None
 
-    def tried(self, uid: str) -> None:
+    def tried(self, uid: str, number: int, now: float) -> None:
         """The scheduler found no node for a pod."""
         found = self._arrivals.get(uid)
         if found is not None:
-            found.tried = True
+            found.tried, found.last, found.last_at = True, number, now
             self._decided(uid, found)
 
     def bound(self, uid: str) -> None:
@@ -53,10 +60,12 @@ class CertainOrder:
         if found is not None:
             self._decided(uid, found)
 
-    def arrival(self, uid: str) -> int:
-        """Return the number of the change with which a pod came to the queue; 0 if that is not known."""
+    def since(self, uid: str, number: int) -> tuple[int, float] | None:
+        """Return after which change, and when, the decision before this number was made; None if that is not known."""
         found = self._arrivals.get(uid)
-        return 0 if found is None else found.number
+        if found is None:
+            return None
+        return (found.last, found.last_at) if found.last < number else (found.number, found.at)
 
     def decided_first(self, one: str, other: str) -> bool:
         """True if it is certain that the first of these pods was decided before the other."""

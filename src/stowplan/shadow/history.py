@@ -21,7 +21,7 @@ from stowplan.shadow.race_search import NearbyChanges
 from stowplan.shadow.transitions import Key, Transition, is_newer, key_of
 
 MOST_NEARBY = 400  # changes before a decision that are looked at, and as many after it
-MOST_UPCOMING = 10_000  # changes that are looked through for them
+MOST_PAST = MOST_UPCOMING = 10_000  # changes that are looked through for them
 
 
 class WatchHistory:
@@ -72,28 +72,30 @@ class WatchHistory:
 
     def forget(self, before: float) -> None:
         """Forget the changes before this time."""
-        while self.past and (self.past[0].at < before or len(self.past) > MOST_NEARBY):
+        while self.past and (self.past[0].at < before or len(self.past) > MOST_PAST):
             forgotten = self.past.popleft()
             if forgotten.binds:
                 self.order.forget(forgotten.key[1])
 
-    def nearby(self, decision: Transition, after: float, until: float) -> NearbyChanges:
+    def nearby(self, decision: Transition, window: float) -> NearbyChanges:
         """Return the changes around a decision that is next, by what is certain of the queue's order.
 
-        Bindings that are certainly of earlier decisions count whenever they came.
+        A decision is later than the arrival of its pod, and it may take long until its binding is written. What the
+        watch of pods showed before that arrival, the scheduler knew; another kind has another watch, which may be later
+        by a window. Bindings that are certainly of earlier decisions count whenever they came.
         """
         uid, order = decision.key[1], self.order
-        arrived = order.arrival(uid)
-        certain, last, following = list[Transition](), list[Transition](), list[Transition]()
+        number, at = order.since(uid, decision.number) or (0, decision.at)
+        until, last, following = decision.at + window, list[Transition](), list[Transition]()
+        certain = list[Transition]()
         for each in reversed(self.past):
-            if each.at < after:
+            if each.at < at - window:
                 break
-            if each.key == decision.key:
+            if each.key == decision.key or (each.pod is not None and each.number < number):
                 continue
             if each.binds and order.decided_first(uid, each.key[1]):
                 certain.append(each)
-            # What the watch of pods showed before this pod came, the scheduler knew. Other kinds have other watches.
-            elif not (each.pod is not None and each.number < arrived) and not order.decided_first(each.key[1], uid):
+            elif not (each.binds and order.decided_first(each.key[1], uid)) and len(last) < MOST_NEARBY:
                 last.append(each)
         for each in islice(self.upcoming, 1, MOST_UPCOMING):
             if not each.matters or each.key == decision.key:
@@ -114,5 +116,7 @@ class WatchHistory:
             return not is_newer(later.subject, decision.subject)
         if later.binds:
             other = later.key[1]
-            return self.order.arrival(other) < decision.number and not self.order.decided_first(decision.key[1], other)
+            came = self.order.since(other, later.number)
+            too_late = came is not None and came[0] > decision.number
+            return not too_late and not self.order.decided_first(decision.key[1], other)
         return isinstance(later.after, Pod) and later.after.pending and bool(later.after.nominated_node)

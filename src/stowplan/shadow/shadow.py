@@ -28,6 +28,7 @@ from stowplan.shadow.transitions import Transition
 from stowplan.shadow.verdict import ShadowVerdict
 from stowplan.shadow.waiting import WaitingPods
 
+LONGEST = 60.0  # seconds from a decision to its binding: that of a scheduler whose requests are throttled, say
 BACKLOG = 500  # changes that are overdue; beyond that searches are shorter
 
 
@@ -89,9 +90,9 @@ class Shadow:
             order.bound(pod.uid)
         else:
             if judged:
-                order.arrived(pod, transition.number)
+                order.arrived(pod, transition.number, now)
             if is_unschedulable(pod):
-                order.tried(pod.uid)
+                order.tried(pod.uid, transition.number, now)
 
     # -- what comes out
 
@@ -156,7 +157,7 @@ class Shadow:
         if transition.binds and not transition.judged and pod is not None and pod.scheduler_name in self.profiles:
             self.missed += 1
         history.advance()
-        history.forget(transition.at - self.settings.window)
+        history.forget(transition.at - max(LONGEST, self.settings.window))
         self._follow(transition)
         return found
 
@@ -223,7 +224,7 @@ class Shadow:
         if answer.decision.error:  # a plugin of ours fails, whatever the cluster
             return None
         settings, at = self.settings, transition.at
-        nearby = self.history.nearby(transition, at - settings.window, at + settings.window)
+        nearby = self.history.nearby(transition, settings.window)
         trials = settings.trials if self._overdue() < BACKLOG else settings.trials // 8
         found = RaceSearch(question, answer, nearby, trials).find()
         if found is None:

@@ -29,7 +29,7 @@ from stowplan.apps.flags import FEATURE_GATES, PLUGIN_PATH, Duration, LogLevel
 )  # fmt: skip
 @click.option(
     "--window", type=Duration(), default="2s", show_default=True,
-    help="How far a change may be from a decision to explain it as a race.",
+    help="A decision is judged so much later, with what has come since; and how late a watch may be.",
 )  # fmt: skip
 @click.option(
     "--grace", type=Duration(), default="15s", show_default=True,
