@@ -11,7 +11,7 @@ import random
 import threading
 import urllib.request
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -108,14 +108,15 @@ def mixed_nodes(plane: ControlPlane, number: int) -> Iterator[list[str]]:
 
 
 def scheduled(
-    plane: ControlPlane, watcher: Path, folder: Path, number: int, nodes: int, *arguments: str, size: int = 1
-) -> ShadowProcess:
+    plane: ControlPlane, watcher: Path, folder: Path, number: int, nodes: int, *arguments: str, size: int = 1,
+    config: Mapping[str, Any] | None = None,
+) -> ShadowProcess:  # fmt: skip
     """Let kube-scheduler schedule so many pods beside a shadow. Return it, ended."""
     with (
         mixed_nodes(plane, nodes),
         plane.having(*mixed_pods.priority_classes()),
         plane.namespace("shadowed") as namespace,
-        plane.start_kube_scheduler(FAST),
+        plane.start_kube_scheduler(config),
     ):
         for each in mixed_pods.services():
             plane.api().must("POST", f"/api/v1/namespaces/{namespace}/services", each)
@@ -159,32 +160,41 @@ def _reported(pod: Any) -> bool:
     return any(each.get("reason") == "Unschedulable" for each in pod["status"].get("conditions", ()))
 
 
-def agrees(shadow: ShadowProcess, number: int) -> None:
+def agrees(shadow: ShadowProcess, number: int, *, samples: bool = False) -> None:
     """No difference is left that is neither a tie nor a race, and each race names what it was a race with."""
     summary, told = shadow.summary(), shadow.told()
     assert shadow.code == 0, shadow.tail()
     print(json.dumps(summary))  # noqa: T201 - the counts are worth reading
     assert summary["judged"] >= number and not summary["missed"], summary
-    differences = [each for each in told if each["kind"] in ("different", "pending-there", "pending-here", "sampled")]
+    differences = [each for each in told if each["kind"] not in ("race", "sampled")]
     assert not differences, json.dumps(differences[:3], indent=1)
+    assert bool(summary["sampled"]) == samples
     races = [each for each in told if each["kind"] == "race"]
     assert len(races) == summary["races"] and all(each["explanation"] for each in races)
 
 
 def test_shadow_agrees_with_kube_scheduler(plane: ControlPlane, watcher: Path, tmp_path: Path) -> None:
+    """As it is installed: its requests are throttled, so bindings come long after decisions."""
     agrees(scheduled(plane, watcher, tmp_path, 300, 12), 300)
 
 
 @pytest.mark.full
 def test_shadow_agrees_on_3_000_pods(plane: ControlPlane, watcher: Path, tmp_path: Path) -> None:
-    agrees(scheduled(plane, watcher, tmp_path, 3_000, 60), 3_000)
+    agrees(scheduled(plane, watcher, tmp_path, 3_000, 60, config=FAST), 3_000)
+
+
+@pytest.mark.full
+def test_shadow_agrees_where_not_all_nodes_are_looked_at(plane: ControlPlane, watcher: Path, tmp_path: Path) -> None:
+    """With 150 nodes kube-scheduler looks at 100 that are feasible."""
+    agrees(scheduled(plane, watcher, tmp_path, 300, 150), 300, samples=True)
 
 
 def test_another_configuration_differs(plane: ControlPlane, watcher: Path, tmp_path: Path) -> None:
     """What finds no difference above finds many here: nodes are to be filled one after the other."""
     config = tmp_path / "packed.json"
     config.write_text(json.dumps(PACKED))
-    shadow = scheduled(plane, watcher, tmp_path, 100, 6, "--config", str(config), "--fail-on-difference", size=10)
+    options = ("--config", str(config), "--fail-on-difference")
+    shadow = scheduled(plane, watcher, tmp_path, 100, 6, *options, size=10)
     assert shadow.code == 1
     differences = [each for each in shadow.told() if each["kind"] == "different"]
     assert len(differences) > 30, shadow.summary()
