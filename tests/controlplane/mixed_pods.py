@@ -16,9 +16,9 @@ NEVER = 40  # one of so many pods fits nowhere
 Spec = dict[str, Any]
 
 
-def priority_classes() -> list[dict[str, Any]]:
-    """Their pods do not evict others: that is no question of this test."""
-    about = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "preemptionPolicy": "Never"}
+def priority_classes(policy: str = "Never") -> list[dict[str, Any]]:
+    """`policy`: whether their pods evict others."""
+    about = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "preemptionPolicy": policy}
     return [{**about, "metadata": {"name": name}, "value": value} for name, value in PRIORITIES.items()]
 
 

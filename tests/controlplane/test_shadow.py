@@ -44,6 +44,7 @@ class ShadowProcess(Program):
     """`stowplan shadow`, which writes every judgement but ties to `file`."""
 
     def __init__(self, kubeconfig: Path, folder: Path, *arguments: str) -> None:
+        self.evictions = 0  # of pods that it watched
         self.file, self.port = folder / "shadow.jsonl", free_port()
         arguments = ("--port", str(self.port), *arguments)
         command = [
@@ -109,12 +110,12 @@ def mixed_nodes(plane: ControlPlane, number: int) -> Iterator[list[str]]:
 
 def scheduled(
     plane: ControlPlane, watcher: Path, folder: Path, number: int, nodes: int, *arguments: str, size: int = 1,
-    config: Mapping[str, Any] | None = None,
+    config: Mapping[str, Any] | None = None, preemption: str = "Never",
 ) -> ShadowProcess:  # fmt: skip
     """Let kube-scheduler schedule so many pods beside a shadow. Return it, ended."""
     with (
         mixed_nodes(plane, nodes),
-        plane.having(*mixed_pods.priority_classes()),
+        plane.having(*mixed_pods.priority_classes(preemption)),
         plane.namespace("shadowed") as namespace,
         plane.start_kube_scheduler(config),
     ):
@@ -126,6 +127,7 @@ def scheduled(
             until("all pods were decided", lambda: _all_decided(plane, namespace), 600, shadow.tail)
             until("all are judged", lambda: shadow.has_judged(number), 300, shadow.tail)
             shadow.stop(grace=90)
+            shadow.evictions = _evictions(plane, namespace)
     return shadow
 
 
@@ -150,6 +152,12 @@ def _create(plane: ControlPlane, namespace: str, found: Iterable[dict[str, Any]]
 def _pods(plane: ControlPlane, namespace: str) -> list[Any]:
     found: list[Any] = plane.api().must("GET", f"/api/v1/namespaces/{namespace}/pods?resourceVersion=0")["items"]
     return found
+
+
+def _evictions(plane: ControlPlane, namespace: str) -> int:
+    """Return how many pods were preempted, by the events of kube-scheduler."""
+    found = plane.api().must("GET", f"/api/v1/namespaces/{namespace}/events")["items"]
+    return sum(each["reason"] == "Preempted" for each in found)
 
 
 def _all_decided(plane: ControlPlane, namespace: str) -> bool:
@@ -187,6 +195,14 @@ def test_shadow_agrees_on_3_000_pods(plane: ControlPlane, watcher: Path, tmp_pat
 def test_shadow_agrees_where_not_all_nodes_are_looked_at(plane: ControlPlane, watcher: Path, tmp_path: Path) -> None:
     """With 150 nodes kube-scheduler looks at 100 that are feasible."""
     agrees(scheduled(plane, watcher, tmp_path, 300, 150), 300, samples=True)
+
+
+@pytest.mark.full
+def test_shadow_agrees_where_pods_wait_and_are_preempted(plane: ControlPlane, watcher: Path, tmp_path: Path) -> None:
+    """Several times as many pods as fit."""
+    shadow = scheduled(plane, watcher, tmp_path, 200, 6, size=40, preemption="PreemptLowerPriority")
+    agrees(shadow, 200)
+    assert shadow.evictions
 
 
 def test_another_configuration_differs(plane: ControlPlane, watcher: Path, tmp_path: Path) -> None:

@@ -10,7 +10,10 @@ import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 
@@ -20,9 +23,11 @@ from stowplan.apps.shadow.command import ShadowOptions, profiles_by_name
 from stowplan.apps.shadow.service import ShadowService
 from stowplan.embedded.authorization.users import ADMIN, AUTHENTICATED, ApiUser
 from stowplan.embedded.cluster import Embedded
+from stowplan.kube.reflector import Reflector
 from stowplan.kube.responses import StoppedError
+from stowplan.objects.changes import Put
 from stowplan.objects.errors import ConfigError
-from stowplan.testing.builders import a_profile
+from stowplan.testing.builders import a_pod, a_profile
 from tests.controlplane.api import Api
 from tests.controlplane.flags import free_port
 from tests.controlplane.process import until
@@ -150,6 +155,26 @@ def test_its_client_cannot_write(cluster: Embedded, tmp_path: Path) -> None:
             await service.resources.aclose()
 
     asyncio.run(tried())
+
+
+@pytest.mark.parametrize(
+    ("seen", "judged"),
+    [
+        pytest.param("", False, id="before the first list is complete"),
+        pytest.param("6", False, id="a list after a gap: the watch has not come so far"),
+        pytest.param("7", True, id="a watch: it has told this version"),
+        pytest.param("8", True, id="a watch that told more at once"),
+    ],
+)
+def test_what_a_list_says_is_not_judged(seen: str, judged: bool) -> None:
+    service = ShadowService(ShadowOptions(), {"default-scheduler": a_profile()}, None)
+    reflector = SimpleNamespace(cache=SimpleNamespace(resource_version=seen))
+    service.reflectors["Pod"] = cast("Reflector", reflector)
+    pod = a_pod("web")
+    version = msgspec.structs.replace(pod.metadata, resource_version="7")
+    service._sink("Pod")([Put(msgspec.structs.replace(pod, metadata=version))])
+    (transition,) = service.shadow.history.upcoming
+    assert transition.judged == judged
 
 
 def test_a_name_is_judged_by_the_only_profile() -> None:
