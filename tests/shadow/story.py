@@ -10,7 +10,8 @@ from stowplan.objects.meta import Object
 from stowplan.objects.nodes import Node
 from stowplan.objects.pod_parts import PodCondition
 from stowplan.objects.pods import Pod
-from stowplan.shadow.shadow import Shadow, ShadowSettings
+from stowplan.shadow.judge import ShadowSettings
+from stowplan.shadow.shadow import Shadow
 from stowplan.shadow.verdict import ShadowVerdict
 from stowplan.testing.builders import a_node, a_profile
 

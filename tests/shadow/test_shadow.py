@@ -12,7 +12,7 @@ from stowplan.columns.nodes.views import Nodes
 from stowplan.framework.decision import Reject
 from stowplan.objects.changes import Put
 from stowplan.objects.pods import Pod
-from stowplan.shadow.shadow import ShadowSettings
+from stowplan.shadow.judge import ShadowSettings
 from stowplan.testing.builders import a_node, a_pod, a_profile, a_profile_of
 from tests.shadow.story import NAME, Story
 

@@ -14,38 +14,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from stowplan.framework.profile import Profile
 from stowplan.objects.changes import Change
 from stowplan.objects.pods import Pod
-from stowplan.shadow import verdict as kinds
-from stowplan.shadow import wording
 from stowplan.shadow.history import WatchHistory
-from stowplan.shadow.question import DecisionQuestion, OurAnswer
-from stowplan.shadow.race_search import RaceSearch
+from stowplan.shadow.judge import DecisionJudge, ShadowSettings, is_unschedulable
 from stowplan.shadow.transitions import Transition
 from stowplan.shadow.verdict import ShadowVerdict
 from stowplan.shadow.waiting import WaitingPods
 
 LONGEST = 60.0  # seconds from a decision to its binding: that of a scheduler whose requests are throttled, say
-BACKLOG = 500  # changes that are overdue; beyond that searches are shorter
-
-
-@dataclass(frozen=True)
-class ShadowSettings:
-    """`window`: seconds before and after a decision in which other changes may have been known later, or earlier.
-
-    `patience`: seconds until a decision is judged although one before it is not known. `grace`: seconds that a pod may
-    wait although there is a node for it. `percentage`: percentageOfNodesToScore of the running scheduler; 0: its own
-    choice. `trials`: clusters that are tried for one decision.
-    """
-
-    window: float = 2.0
-    patience: float = 10.0
-    grace: float = 15.0
-    percentage: int = 0
-    trials: int = 80
 
 
 class Shadow:
@@ -63,7 +42,8 @@ class Shadow:
             profile.attach(self.state)
         self.counts: Counter[str] = Counter()
         self.missed = 0
-        self._waiting = WaitingPods(self._question, self.settings.grace)
+        self._judge = DecisionJudge(self.history, self.profiles, self.settings)
+        self._waiting = WaitingPods(self._judge.question, self.settings.grace)
         self._stepped = 0  # the number of the last change that a step was taken with
 
     @property
@@ -152,7 +132,7 @@ class Shadow:
         history = self.history
         transition = history.upcoming[0]
         self._stepped = transition.number
-        found = self._judge(transition) if self._is_decision(transition) else []
+        found = self._judged(transition) if self._is_decision(transition) else []
         pod = transition.pod
         if transition.binds and not transition.judged and pod is not None and pod.scheduler_name in self.profiles:
             self.missed += 1
@@ -172,112 +152,18 @@ class Shadow:
         elif is_unschedulable(pod):
             self._waiting.add(pod, transition.at)
 
-    def _judge(self, transition: Transition) -> list[ShadowVerdict]:
+    def _judged(self, transition: Transition) -> list[ShadowVerdict]:
         after = transition.after
         assert isinstance(after, Pod)
         if after.node_name:
             resolved = self._waiting.bound(after.uid, transition.at)
-            return [*resolved, self._judge_binding(transition, after)]
-        found = self._judge_report(transition, after)
-        return [] if found is None else [found]
-
-    def _question(self, pod: Pod, there: str = "") -> DecisionQuestion:
-        return DecisionQuestion(pod, self.profiles[pod.scheduler_name], self.state, there, self.settings.percentage)
-
-    def _judge_binding(self, transition: Transition, after: Pod) -> ShadowVerdict:
-        before = transition.before
-        assert isinstance(before, Pod)
-        question = self._question(before, after.node_name)
-        answer = question.ask()
-        if not answer.gap:
-            ties = len(answer.best)
-            return _verdict(kinds.TIE if ties > 1 else kinds.SAME, question, answer, transition.at, _tie(ties))
-        if answer.at is not None and is_unschedulable(before) and before.nominated_node == after.node_name:
-            text = "it was nominated to this node, which has room: no other is looked at"
-            return _verdict(kinds.SAME, question, answer, transition.at, text)
-        if answer.sampled:
-            text = f"{wording.lower_score(answer)}; not all feasible nodes are looked at"
-            return _verdict(kinds.SAMPLED, question, answer, transition.at, text)
-        raced = self._race(transition, question, answer)
-        if raced is not None:
-            return raced
-        rejection = question.rejection(answer)
-        kind = kinds.DIFFERENT if answer.decision.node is not None else kinds.PENDING_HERE
-        text = wording.lower_score(answer) if answer.at is not None else wording.rejected(after.node_name, rejection)
-        text += self._in_doubt(transition)
-        by, reasons = ("", ()) if rejection is None else (rejection.plugin, rejection.reasons)
-        return _verdict(kind, question, answer, transition.at, text, plugin=by, reasons=reasons)
-
-    def _judge_report(self, transition: Transition, after: Pod) -> ShadowVerdict | None:
-        """A pod was reported as unschedulable. None: there is a node, and whether it gets one is to be seen."""
-        question = self._question(after)
-        answer = question.ask()
-        if answer.agrees:
-            return _verdict(kinds.SAME, question, answer, transition.at, "")
-        raced = self._race(transition, question, answer)
-        if raced is None:
-            self._waiting.dispute(after, transition.at)
-        return raced
-
-    def _race(self, transition: Transition, question: DecisionQuestion, answer: OurAnswer) -> ShadowVerdict | None:
-        """Return the verdict that a race explains the decision, if one does."""
-        if answer.decision.error:  # a plugin of ours fails, whatever the cluster
-            return None
-        settings, at = self.settings, transition.at
-        nearby = self.history.nearby(transition, settings.window)
-        trials = settings.trials if self._overdue() < BACKLOG else settings.trials // 8
-        found = RaceSearch(question, answer, nearby, trials).find()
+            return [*resolved, self._judge.binding(transition, after)]
+        found = self._judge.report(transition, after)
         if found is None:
-            return None
-        undone = [wording.change(each, transition) for each in found if each.number < transition.number]
-        made = [wording.change(each, transition) for each in found if each.number > transition.number]
-        text = wording.race(question.there, undone, made)
-        return _verdict(kinds.RACE, question, answer, at, text, because=(*undone, *made))
-
-    def _overdue(self) -> int:
-        """How many changes have waited for longer than a decision has to."""
-        upcoming = self.history.upcoming
-        overdue = upcoming[-1].at - upcoming[0].at > 2 * self.settings.patience
-        return len(upcoming) if overdue else 0
-
-    def _in_doubt(self, transition: Transition) -> str:
-        """Say so if a pod was decided before this one, and it is not known how."""
-        uid = self.history.order.awaited_before(transition.key[1])
-        pod = self.history.latest(uid) if uid else None
-        return "" if pod is None else f" (pod {pod.key} was decided before, and how is not known)"
-
-
-def is_unschedulable(pod: Pod) -> bool:
-    """True if its scheduler found no node for a pod."""
-    if not pod.pending:
-        return False
-    condition = pod.condition("PodScheduled")
-    return condition is not None and condition.status == "False" and condition.reason == "Unschedulable"
+            self._waiting.dispute(after, transition.at)
+        return [] if found is None else [found]
 
 
 def _report(pod: Pod) -> object:
     condition = pod.condition("PodScheduled")
     return None if condition is None else (condition.status, condition.reason, condition.message)
-
-
-def _tie(ties: int) -> str:
-    return f"one of {ties} best nodes" if ties > 1 else ""
-
-
-def _verdict(
-    kind: str,
-    question: DecisionQuestion,
-    answer: OurAnswer,
-    at: float,
-    explanation: str,
-    *,
-    because: tuple[str, ...] = (),
-    plugin: str = "",
-    reasons: tuple[str, ...] = (),
-) -> ShadowVerdict:
-    pod, best = question.pod, answer.best
-    return ShadowVerdict(
-        kind, pod.key, pod.uid, pod.scheduler_name, at, question.there, best[0] if best else "", len(best),
-        explanation, because, answer.total_there, answer.total_here,
-        answer.scores() if kind not in (kinds.SAME, kinds.TIE) else (), plugin, reasons,
-    )  # fmt: skip

@@ -15,7 +15,7 @@ from stowplan.framework.config.configuration import Configuration
 from stowplan.framework.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.framework.profile import Profile
 from stowplan.objects.errors import ConfigError
-from stowplan.shadow.shadow import ShadowSettings
+from stowplan.shadow.judge import ShadowSettings
 
 
 @dataclass(frozen=True)
