@@ -15,7 +15,7 @@ from stowplan.plugins import BUILT_IN
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "stowplan"
 FILES = sorted(SOURCE.rglob("*.py"))
-PURE = ("objects", "columns", "cel", "framework", "plugins", "engine", "placement", "simulation")
+PURE = ("objects", "columns", "cel", "framework", "plugins", "engine", "placement", "shadow", "simulation")
 OUTSIDE = {
     "aiohttp", "asyncio", "ctypes", "fcntl", "glob", "http", "io", "logging", "multiprocessing",
     "os", "pathlib", "pickle", "queue", "random", "requests", "secrets", "select", "selectors", "shutil", "signal",

@@ -12,6 +12,7 @@ import click
 from stowplan.apps.capacity.commands import capacity
 from stowplan.apps.flags import FEATURE_GATES, FROM, OUTPUT, PLUGIN_PATH, LogLevel, WholeHelp, amount, serving_options
 from stowplan.apps.kube_scheduler_flags import KubeSchedulerCommand, boolean_option, kube_scheduler_options
+from stowplan.apps.shadow.commands import shadow
 from stowplan.apps.simulate.commands import simulate
 from stowplan.apps.what_if.commands import what_if
 from stowplan.objects.errors import ConfigError, StowplanError
@@ -188,7 +189,7 @@ def up(**options: Any) -> None:
     sys.exit(command.run(command.UpOptions(**options)))
 
 
-for _each in (simulate, what_if, capacity):
+for _each in (simulate, what_if, capacity, shadow):
     main.add_command(_each)
 
 

@@ -1,0 +1,1 @@
+"""`stowplan shadow`: beside another scheduler, what our configuration would have decided."""
