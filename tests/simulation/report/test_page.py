@@ -9,12 +9,13 @@ import zlib
 from html.parser import HTMLParser
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
 from stowplan.simulation.report import heat_map, page
 from stowplan.simulation.report.figure_table import FigureRow, difference, percent, whole
-from stowplan.simulation.report.report_run import NO_NODE, CauseHistory, FillHistory
+from stowplan.simulation.report.report_run import NO_NODE, CauseHistory, FillHistory, ReportRun
 from tests.simulation.report.report_runs import CONFIGURATION, HOSTILE, RESOURCES, a_report_run, hostile_run
 
 MOST = 2_000_000
@@ -60,6 +61,12 @@ def test_a_page_of_eight_runs_of_5000_nodes_is_small() -> None:
 
 def test_the_same_runs_give_the_same_page() -> None:
     assert page.html([a_report_run(), a_report_run("b")]) == page.html([a_report_run(), a_report_run("b")])
+
+
+def test_a_run_can_come_from_another_process() -> None:
+    run = a_report_run()
+    there = msgspec.msgpack.decode(msgspec.msgpack.encode(run), type=ReportRun)
+    assert there == run and page.html([there]) == page.html([run])
 
 
 def test_a_page_names_no_address() -> None:

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from stowplan.simulation.report.axes import PlotAxis, Point, thinned
 
-WIDTH, HEIGHT = 480, 248
-LEFT, TOP, BOTTOM = 50, 26, 42
+WIDTH, HEIGHT = 480, 252
+LEFT, TOP, BOTTOM = 50, 30, 42
 NARROW, WIDE = 16, 124  # margins at the right
 APART = 15  # between the names of two lines
 MOST_NAME = 12  # characters of a name at the end of a line

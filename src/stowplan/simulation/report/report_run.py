@@ -31,7 +31,7 @@ class CauseHistory(msgspec.Struct, frozen=True):
 
 
 class ReportRun(msgspec.Struct, frozen=True, kw_only=True):
-    """A run that has ended.
+    """A run that has ended. It can come from another process: `msgspec.msgpack.encode(run)`.
 
     `name`: what it is called beside other runs. `facts`: what it was made of, such as its files and its seed.
     `figures`, `series`: as in `summary.json` and `series.jsonl`. `waits`: the seconds that pods waited for a node, in
