@@ -42,9 +42,7 @@ def short(resource: str) -> str:
     return resource.rpartition("/")[2]
 
 
-def _of_parts(
-    runs: Sequence[ReportRun], resources: Sequence[str], key: str, title: str, unit: str
-) -> Iterator[str]:  # fmt: skip
+def _of_parts(runs: Sequence[ReportRun], resources: Sequence[str], key: str, title: str, unit: str) -> Iterator[str]:
     """Yield one plot with all resources of one run, or a plot for each resource with all runs."""
     if len(runs) == 1:
         lines = [

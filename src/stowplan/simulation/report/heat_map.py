@@ -45,7 +45,7 @@ def heat_map(runs: Sequence[ReportRun], most_bytes: int = MOST_BYTES) -> str:
     text = msgspec.json.encode(data).decode().replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     several = len(runs) > 1
     maps = "".join(
-        f'<figure class="map"><figcaption>{escape(run.name) if several else ""}</figcaption>'
+        f'<figure class="map">{f"<figcaption>{escape(run.name)}</figcaption>" if several else ""}'
         f'<canvas role="img" data-run="{place}"></canvas><p class="said"></p></figure>'
         for place, run in enumerate(runs)
     )
