@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,30 +10,32 @@ from stowplan.objects.errors import ConfigError
 from stowplan.simulation import durations
 from stowplan.simulation.report import page
 from stowplan.simulation.report.report_recorder import ReportRecorder
+from stowplan.simulation.report.report_run import ReportRun
 from stowplan.simulation.run import Progress, Simulation
 
 if TYPE_CHECKING:
     from stowplan.apps.simulate.command import SimulateOptions
 
-NAME = "the run"
+
+def prepare(path: Path, sample: float | None) -> None:
+    """Make the folder of the file, before the run. Raises ConfigError if there could be no report."""
+    if sample == 0:
+        raise ConfigError("--report needs samples of the run", remedy="leave out `--sample 0`")
+    if path.is_dir():
+        raise ConfigError("is a folder", file=str(path), remedy="name a file, such as report.html")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"its folder cannot be made: {error.strerror}", file=str(path)) from None
 
 
-class ReportFile:
-    """A report that will be written. Raises ConfigError at once if the file could not be."""
+class FollowedRun:
+    """A run whose report will be written. `name`: what it is called beside other runs."""
 
-    def __init__(self, options: SimulateOptions, path: Path) -> None:
-        self._options, self._path = options, path
-        self._recorder = ReportRecorder()
-        if options.sample == 0:
-            raise ConfigError("--report needs samples of the run", remedy="leave out `--sample 0`")
-        if path.is_dir():
-            raise ConfigError("is a folder", file=str(path), remedy="name a file, such as report.html")
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise ConfigError(f"its folder cannot be made: {error.strerror}", file=str(path)) from None
+    def __init__(self, options: SimulateOptions, name: str = "the run") -> None:
+        self._options, self._name, self._recorder = options, name, ReportRecorder()
 
-    def following(self, progress: Progress) -> Callable[[Simulation], None]:
+    def following(self, progress: Progress) -> Progress:
         """Return a callback for the run, which calls this one, too."""
 
         def moment(run: Simulation) -> None:
@@ -42,15 +44,18 @@ class ReportFile:
 
         return moment
 
-    def write(self, run: Simulation, figures: Mapping[str, Any]) -> None:
-        """Write the report of the run."""
-        told = self._recorder.finished(
-            run, NAME, figures, facts=facts_of(self._options), configuration=configuration_of(self._options)
-        )
-        try:
-            self._path.write_text(page.html([told]), encoding="utf-8")
-        except OSError as error:
-            raise ConfigError(f"cannot be written: {error.strerror}", file=str(self._path)) from None
+    def finished(self, run: Simulation, figures: Mapping[str, Any]) -> ReportRun:
+        """Return what the report shows of the run, which has ended."""
+        facts, configuration = facts_of(self._options), configuration_of(self._options)
+        return self._recorder.finished(run, self._name, figures, facts=facts, configuration=configuration)
+
+
+def write(path: Path, runs: Sequence[ReportRun]) -> None:
+    """Write the page of these runs."""
+    try:
+        path.write_text(page.html(runs), encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"cannot be written: {error.strerror}", file=str(path)) from None
 
 
 def facts_of(options: SimulateOptions) -> dict[str, str]:
