@@ -71,6 +71,10 @@ profiles:
     args: {scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 1}, {name: memory, weight: 1}]}}
 """
 FROM, TO = "document.querySelector('#causes').previousElementSibling", "document.querySelector('#heat')"
+MOVED = """(slider => {  // to a moment at which nodes differ
+  slider.value = Math.round(slider.max * .44);
+  slider.dispatchEvent(new Event('input'));
+})(document.getElementById('moment'))"""
 PLACE = f"[{FROM}.getBoundingClientRect().top + scrollY, {TO}.getBoundingClientRect().bottom + scrollY]"
 
 
@@ -92,6 +96,7 @@ def picture(file: Path, folder: Path) -> bytes:
     assert path is not None, "no Chromium is there"
     with Chromium(path, folder) as browser:
         tab = browser.open(file.as_uri())
+        tab.value(MOVED)
         top, bottom = tab.value(PLACE)
         clip = {"x": 0, "y": top + 8, "width": 1200, "height": bottom - top, "scale": 1}
         shot = tab.call("Page.captureScreenshot", captureBeyondViewport=True, clip=clip)

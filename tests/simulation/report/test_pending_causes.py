@@ -16,7 +16,7 @@ from tests.simulation.runs import a_cluster_text, a_run
         pytest.param(
             "0/5 nodes are available: 3 Insufficient memory, 5 Insufficient cpu. preemption: 0/5 nodes are available: "
             "5 No preemption victims found for incoming pod.",
-            "Insufficient cpu, Insufficient memory",
+            "Insufficient cpu, memory",
             id="two reasons, and what preemption says",
         ),
         pytest.param(
@@ -27,7 +27,7 @@ from tests.simulation.runs import a_cluster_text, a_run
         ),
         pytest.param(
             "0/9 nodes are available: 4 node(s) had untolerated taint(s), 5 node(s) were unschedulable.",
-            "node(s) had untolerated taint(s), node(s) were unschedulable",
+            "node(s) had untolerated taint(s); node(s) were unschedulable",
             id="no node is for the pod",
         ),
         pytest.param(
@@ -39,6 +39,12 @@ from tests.simulation.runs import a_cluster_text, a_run
             '0/2 nodes are available: persistentvolumeclaim "data-7" not found.',
             "persistentvolumeclaim not found",
             id="what is refused for all nodes, without names",
+        ),
+        pytest.param(
+            "0/4 nodes are available: 1 Too many pods, 2 Insufficient memory, 3 Insufficient cpu, 4 node(s) were "
+            "unschedulable.",
+            "Insufficient cpu, memory; Too many pods",
+            id="all that is scarce together",
         ),
         pytest.param("no nodes available to schedule pods", "no nodes available to schedule pods", id="no nodes"),
         pytest.param("", "rejected", id="no words"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Collection, Iterator
 
 from stowplan.engine.messages import ERROR
 from stowplan.engine.queue.gate import GROUP
@@ -21,6 +22,7 @@ FAILED = "the attempt ended in an error"
 GROUP_WAITS = "the group waits for more pods"
 UNKNOWN_CAUSE = "rejected"
 MOST_TEXT = 90  # characters of a cause
+_SCARCE = "Insufficient "
 _HEAD = "nodes are available: "
 _REASON = re.compile(r"(?:^|, )(?:\d+ )?(.+?)(?=, \d+ |$)")
 _QUOTED = re.compile(r' ?"[^"]*"')  # names: without them, alike causes are one
@@ -57,7 +59,7 @@ def _cause(unit: Unit, pod: Pod, known: dict[str, str]) -> str:
 
 
 def cause_of_message(message: str) -> str:
-    """Return the cause that a message of the scheduler has: "Insufficient cpu, Insufficient memory"."""
+    """Return the cause that a message of the scheduler has: "Insufficient cpu, memory"."""
     head, found, rest = message.partition(_HEAD)
     text = rest if found else head
     end = _TAIL.search(text)
@@ -65,5 +67,13 @@ def cause_of_message(message: str) -> str:
         _QUOTED.sub("", each).strip() for each in _REASON.findall(text[: end.start()] if end else text)
     )
     of_now = [each for each in reasons if not each.startswith(_NOT_FOR_IT)]
-    cause = ", ".join(sorted(of_now or reasons)) or UNKNOWN_CAUSE
+    cause = "; ".join(_together(of_now or reasons)) or UNKNOWN_CAUSE
     return cause if len(cause) <= MOST_TEXT else f"{cause[: MOST_TEXT - 1]}…"
+
+
+def _together(reasons: Collection[str]) -> Iterator[str]:
+    """Yield the reasons in order; all resources that are scarce are one."""
+    scarce = sorted(each.removeprefix(_SCARCE) for each in reasons if each.startswith(_SCARCE))
+    if scarce:
+        yield f"{_SCARCE}{', '.join(scarce)}"
+    yield from sorted(each for each in reasons if not each.startswith(_SCARCE))
