@@ -15,7 +15,7 @@ from stowplan.simulation import durations
 from stowplan.simulation.report import fill_bands
 from stowplan.simulation.report.configuration_difference import configurations
 from stowplan.simulation.report.curves import curves, length_of, resources_of, short
-from stowplan.simulation.report.figure_table import exact, figure_table, money, namespace_table, percent
+from stowplan.simulation.report.figure_table import exact, figure_table, money, namespace_table, percent, whole
 from stowplan.simulation.report.heat_map import heat_map
 from stowplan.simulation.report.heat_map_script import SCRIPT
 from stowplan.simulation.report.page_style import STYLE
@@ -86,7 +86,8 @@ def tiles(run: ReportRun) -> str:
         found.append((f"Requested {short(name)}", percent(told["allocation"][name]), "on average"))
     found.append(("Nodes with a pod", exact(nodes["meanUsed"]), f"of {nodes['most']:,} on average"))
     if told["cost"]["all"]:
-        found.append(("Cost of all nodes", money(told["cost"]["all"]), ""))
+        cost = told["cost"]["all"]
+        found.append(("Cost of all nodes", whole(cost) if cost >= 1000 else money(cost), ""))
     shown = "".join(
         f"<div><dt>{escape(label)}</dt><dd>{value} <small>{escape(unit)}</small></dd></div>"
         for label, value, unit in found

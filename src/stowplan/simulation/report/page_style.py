@@ -39,7 +39,8 @@ p {{ margin: .25rem 0 .75rem; max-width: 48rem; }}
   padding: 0; }}
 .tiles div {{ background: var(--tile); border-radius: .5rem; padding: .6rem .8rem; }}
 .tiles dt {{ color: var(--soft); font-size: .85rem; line-height: 1.3; }}
-.tiles dd {{ margin: .15rem 0 0; font-size: 1.4rem; font-weight: 600; line-height: 1.25; }}
+.tiles dd {{ margin: .15rem 0 0; font-size: 1.4rem; font-weight: 600; line-height: 1.25;
+  overflow-wrap: anywhere; }}
 .tiles dd small {{ display: block; font-size: .85rem; font-weight: 400; }}
 .plots, .maps {{ display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 1.25rem 1.5rem; }}
 .beside {{ display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: .5rem 1.5rem; align-items: center;
