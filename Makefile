@@ -1,4 +1,4 @@
-# Each target creates .venv first if it does not exist. No target changes files outside this folder.
+# Each target creates .venv first if it does not exist. Only `browser`, and `test-full` with it, changes anything outside this folder.
 PYTHON ?= python3
 BIN := .venv/bin
 RUNS := .venv/.runs
@@ -9,7 +9,7 @@ READY := .venv/.ready
 WORKERS ?= 3
 PYTEST := $(BIN)/pytest -q -n $(WORKERS) --dist loadscope --no-loadscope-reorder --max-worker-restart=0
 
-.PHONY: setup demo test test-full check lint types imports format bench bench-quick bench-live bench-start bench-explain bench-what-if bench-load bench-scale bench-fgd bench-history bench-embedded oracle soak kube-tests controlplane clean help
+.PHONY: setup demo browser test test-full check lint types imports format bench bench-quick bench-live bench-start bench-explain bench-what-if bench-load bench-scale bench-fgd bench-history bench-embedded oracle soak kube-tests controlplane clean help
 
 help:                ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 16
@@ -35,6 +35,13 @@ NEW_ENOUGH = $(OWN_PYTHON) -c 'import sys; v = sys.version_info; v >= (3, 11) or
 demo: $(RUNS)        ## the policies in seven scenes, on clusters in one process; ARGS='--pause' waits between scenes
 	@$(BIN)/stowplan demo $(ARGS)
 
+browser:             ## install Chromium for the tests of reports, where there is none (Debian; with sudo unless you are root)
+	@for each in $(BROWSERS); do command -v $$each && exit; done; \
+	$(AS_ROOT) apt-get update && $(AS_ROOT) apt-get install -y --no-install-recommends chromium fonts-liberation
+
+BROWSERS = chromium chromium-browser google-chrome google-chrome-stable
+AS_ROOT = $(shell test "$$(id -u)" = 0 || echo sudo)
+
 check: lint types imports  ## ruff, mypy and the import contract of the packages
 
 lint: setup
@@ -51,8 +58,8 @@ imports: setup
 test: check          ## the checks and tests that CI runs
 	$(PYTEST) -m 'not full'
 
-test-full: check     ## also long fuzz runs, and new scenarios compared with kube-scheduler's own code (needs Go)
-	STOWPLAN_HYPOTHESIS=full $(PYTEST)
+test-full: check browser ## also long fuzz runs, and new scenarios compared with kube-scheduler's own code (needs Go and a browser)
+	STOWPLAN_HYPOTHESIS=full STOWPLAN_BROWSER=required $(PYTEST)
 	$(BIN)/python -m tests.oracle
 
 format: setup        ## format the code with ruff

@@ -30,7 +30,7 @@ class RunRecorder:
     """
 
     def __init__(self, start: float, prices: Mapping[str, float], shares_gpus: bool = False) -> None:
-        self._shares_gpus = shares_gpus
+        self.shares_gpus = shares_gpus
         self.start = self.last = start  # `last`: when a pod or a node changed last
         self.began = False  # what comes before is the cluster as it was
         self.use = CapacityUse(prices, start, shares_gpus)
@@ -82,7 +82,7 @@ class RunRecorder:
         self.counts["pending"] += 1
         self.shares.asked(pod.namespace, outcome.share, now)
         if not outcome.initial:
-            gpus = pod.shape.gpus if self._shares_gpus else None
+            gpus = pod.shape.gpus if self.shares_gpus else None
             self.arrived[ArrivedShape(tuple(sorted(amounts.items())), gpus)] += 1
         return outcome
 
@@ -93,12 +93,12 @@ class RunRecorder:
             if len(self._amounts) > 10_000:
                 self._amounts.clear()
             known = self._amounts[id(pod.spec)] = pod.spec, requests.incoming(pod)
-        return gpu_use.with_requested(known[1], pod) if self._shares_gpus else known[1]
+        return gpu_use.with_requested(known[1], pod) if self.shares_gpus else known[1]
 
     def _bound(self, outcome: PodOutcome, pod: Pod, now: float) -> None:
         self._advance(now)
         node = pod.node_name
-        if self._shares_gpus:
+        if self.shares_gpus:
             outcome.requests = gpu_use.with_requested(outcome.requests, pod, self.use.gpus_of(node))
         outcome.node, outcome.bound = node, now - self.start
         if not outcome.initial:
@@ -136,7 +136,7 @@ class RunRecorder:
 
     def sample(self, now: float, state: ClusterState) -> None:
         """Add a row to the series. The sums stay where they are: the run may have ended before `now`."""
-        use, devices = self.use, device_columns.of_state(state) if self._shares_gpus else None
+        use, devices = self.use, device_columns.of_state(state) if self.shares_gpus else None
         unusable = fragmentation(state.table, self.arrived, devices)
         self.series.append({
             "at": round(now - self.start, 6), "nodes": use.nodes, "nodesUsed": use.used_nodes,

@@ -61,7 +61,7 @@ def said(command: str) -> Result:
 
 
 def test_the_page_shows_commands() -> None:
-    assert len(COMMANDS) == 4
+    assert len(COMMANDS) == 5
 
 
 @pytest.mark.parametrize("command", COMMANDS)

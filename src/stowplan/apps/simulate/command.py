@@ -12,8 +12,9 @@ import click
 import msgspec
 
 from stowplan.apps import json_output, large_reads, plugin_kinds, profile_loader
-from stowplan.apps.simulate import input_files, output_files
+from stowplan.apps.simulate import input_files, output_files, report_file
 from stowplan.apps.simulate.progress import RunProgress
+from stowplan.apps.simulate.report_file import FollowedRun
 from stowplan.apps.simulate.summary import summary_text
 from stowplan.framework.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.framework.profile import Profile
@@ -51,6 +52,7 @@ class SimulateOptions:
     prices: Path | None = None
     node_order: Path | None = None
     out: Path | None = None
+    report: Path | None = None
     skip_invalid: bool = False
     output: str = "table"
 
@@ -59,9 +61,12 @@ def run(options: SimulateOptions) -> int:
     """Run the simulation. Return 0."""
     if options.out is not None:
         output_files.prepare(options.out)
+    followed = FollowedRun(options)
+    if options.report is not None:
+        report_file.prepare(options.report, options.sample)
     found = prepared(options)
     with RunProgress(found) as progress:
-        found.run(progress.moment)
+        found.run(progress.moment if options.report is None else followed.following(progress.moment))
     told = figures(found)
     problems = found.problems
     for problem in problems.named:
@@ -70,6 +75,8 @@ def run(options: SimulateOptions) -> int:
         click.echo(f"skipped: {problems.count - len(problems.named):,} more", err=True)
     if options.out is not None:
         output_files.write(options.out, found, told)
+    if options.report is not None:
+        report_file.write(options.report, [followed.finished(found, told)])
     if options.output == "table":
         click.echo(summary_text(told, options.out))
     else:

@@ -65,6 +65,12 @@ from stowplan.apps.flags import FEATURE_GATES, OUTPUT, PLUGIN_PATH, Length
     help="Names of nodes, one in each line: of equally good nodes the first is taken.  [default: one is drawn]",
 )
 @click.option("--out", type=click.Path(path_type=Path), help="A folder for the figures, the series and all pods.")
+@click.option(
+    "--report",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="A page of HTML with curves, a map of the nodes over time and why pods wait; it needs no server.",
+)
 @click.option("--skip-invalid", is_flag=True, help="Leave out what cannot be used, and say what that was.")
 @OUTPUT
 def simulate(**options: Any) -> None:
