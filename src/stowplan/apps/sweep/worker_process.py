@@ -1,0 +1,78 @@
+"""The process that does runs: `python -P -m stowplan.apps.sweep.worker_process`. A request is a line, a reply, too.
+
+It ends with its standard input. So it ends at once if who asks is killed, also in the middle of a run: no process is
+left behind that nobody waits for. What a run prints goes to standard error.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from queue import SimpleQueue
+from typing import Any
+
+import msgspec
+
+from stowplan.apps.sweep.sweep_inputs import SweepInputs
+from stowplan.apps.sweep.sweep_run import RunAnswer, RunReply, SweepRun
+from stowplan.objects.errors import StowplanError
+
+
+class RunRequest(msgspec.Struct, frozen=True):
+    """A run, and what it depends on."""
+
+    run: SweepRun
+    inputs: SweepInputs
+
+
+def main() -> None:
+    """Do runs until standard input ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for who asks
+    replies = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    requests: SimpleQueue[bytes] = SimpleQueue()
+    threading.Thread(target=_listen, args=(requests,), daemon=True).start()
+    while True:
+        reply = replied(msgspec.json.decode(requests.get(), type=RunRequest))
+        try:
+            replies.write(msgspec.json.encode(reply) + b"\n")
+            replies.flush()
+        except BrokenPipeError:
+            os._exit(1)
+
+
+def _listen(requests: SimpleQueue[bytes]) -> None:
+    for line in sys.stdin.buffer:
+        requests.put(line)
+    os._exit(0)
+
+
+def replied(request: RunRequest) -> RunReply:
+    """Do a run. Whatever goes wrong is part of the reply."""
+    try:
+        os.chdir(request.inputs.folder)
+        request.inputs.check()
+        sys.path.extend(each for each in request.inputs.python_path if each not in sys.path)
+        begin = time.perf_counter()
+        value = _function(request.run.function)(**request.run.arguments)
+        return RunReply(RunAnswer(value, round(time.perf_counter() - begin, 3)))
+    except StowplanError as error:
+        return RunReply(problem=str(error))
+    except FileNotFoundError as error:
+        return RunReply(problem=f"{error.filename}: is not there; all machines of a sweep need the same files")
+    except Exception:
+        return RunReply(traceback=traceback.format_exc())
+
+
+def _function(name: str) -> Any:
+    module, _, found = name.partition(":")
+    return getattr(importlib.import_module(module), found)
+
+
+if __name__ == "__main__":
+    main()
