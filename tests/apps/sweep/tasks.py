@@ -1,4 +1,7 @@
-"""What runs of sweeps do in these tests, and a program that sweeps: `python -m tests.apps.sweep.tasks FOLDER JOBS`."""
+"""What runs of sweeps do in these tests, and a program that sweeps: `python -m tests.apps.sweep.tasks FOLDER 2`.
+
+Instead of the number of processes there may be the address of a Dask scheduler.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,11 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from stowplan.apps.sweep import sweep
+from stowplan.apps.sweep.dask_runner import DaskRunner
 from stowplan.apps.sweep.local_runner import LocalRunner
 from stowplan.apps.sweep.sweep_inputs import SweepInputs, inputs_of
 from stowplan.apps.sweep.sweep_run import SweepRun
@@ -60,11 +65,41 @@ def waiting(folder: str, number: int) -> list[int]:
     return [number, number * number]
 
 
-def main(folder: Path, jobs: int) -> None:
+EXPECTED = f"{[[number, number * number] for number in range(8)]}\n"  # what `main` prints
+
+
+def main(folder: Path, where: str) -> None:
     runs = [run_of(str(number), "waiting", folder=str(folder), number=number) for number in range(8)]
-    found = sweep.swept(runs, inputs(), LocalRunner(jobs), folder / "journal.jsonl")
+    runner: sweep.Runner = LocalRunner(int(where)) if where.isdigit() else DaskRunner(where)
+    found = sweep.swept(runs, inputs(), runner, folder / "journal.jsonl")
     print([each.value for each in found])  # noqa: T201
 
 
+def wait_until(holds: Callable[[], bool]) -> None:
+    """Wait for what has to come, however busy the machine is."""
+    deadline = time.monotonic() + 300
+    while not holds():
+        assert time.monotonic() < deadline, "in vain"
+        time.sleep(0.02)
+
+
+def workers(folder: Path) -> list[int]:
+    """The processes that did, or do, runs of `main`."""
+    return [int(each.name.partition("-")[2]) for each in folder.glob("process-*")]
+
+
+def is_there(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def lines(folder: Path) -> int:
+    """The lines of the journal of `main`."""
+    file = folder / "journal.jsonl"
+    return file.read_bytes().count(b"\n") if file.exists() else 0
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]))
+    main(Path(sys.argv[1]), sys.argv[2])

@@ -6,8 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ import pytest
 from stowplan.apps.sweep.local_runner import LocalRunner
 from stowplan.apps.sweep.sweep_run import LostRunError, RunReply, SweepRun
 from tests.apps.sweep import tasks
-from tests.apps.sweep.tasks import ROOT, inputs, run_of
+from tests.apps.sweep.tasks import EXPECTED, ROOT, inputs, is_there, lines, run_of, wait_until, workers
 
 
 def replies(runs: Iterable[SweepRun], jobs: int = 2, *files: Path) -> dict[str, RunReply]:
@@ -65,36 +64,9 @@ def test_a_file_that_changed_since_the_sweep_began_is_noticed(tmp_path: Path) ->
     assert reply.problem.startswith(f"{file}: changed since the sweep began; all machines")
 
 
-def wait_until(holds: Callable[[], bool]) -> None:
-    """Wait for what has to come, however busy the machine is."""
-    deadline = time.monotonic() + 300
-    while not holds():
-        assert time.monotonic() < deadline, "in vain"
-        time.sleep(0.02)
-
-
 def started(folder: Path, jobs: int = 2) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", tasks.HERE, str(folder), str(jobs)]
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
-def workers(folder: Path) -> list[int]:
-    return [int(each.name.partition("-")[2]) for each in folder.glob("process-*")]
-
-
-def is_there(process: int) -> bool:
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
-def lines(folder: Path) -> int:
-    file = folder / "journal.jsonl"
-    return file.read_bytes().count(b"\n") if file.exists() else 0
-
-
-EXPECTED = f"{[[number, number * number] for number in range(8)]}\n"
 
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])

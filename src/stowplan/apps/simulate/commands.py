@@ -101,6 +101,12 @@ from stowplan.apps.flags import FEATURE_GATES, OUTPUT, PLUGIN_PATH, Length
     "--jobs", type=click.IntRange(min=1), help="Runs at a time, each in a process.  [default: one for each CPU]"
 )
 @click.option(
+    "--on",
+    default="",
+    metavar="ADDRESS",
+    help="Do the runs on the Dask cluster of this scheduler: tcp://10.0.0.5:8786.",
+)
+@click.option(
     "--journal",
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write down each run that is done; the same command goes on from there.",

@@ -117,7 +117,11 @@ def _runs(options: SimulateOptions, about: Variants) -> Iterator[SweepRun]:
 
 
 def _runner(how: SweepOptions) -> sweep.Runner:
-    return LocalRunner(how.jobs or len(os.sched_getaffinity(0)))
+    if not how.on:
+        return LocalRunner(how.jobs or len(os.sched_getaffinity(0)))
+    from stowplan.apps.sweep.dask_runner import DaskRunner
+
+    return DaskRunner(how.on)
 
 
 def _inputs(options: SimulateOptions, about: Variants) -> SweepInputs:

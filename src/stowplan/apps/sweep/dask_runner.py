@@ -1,0 +1,85 @@
+"""Runs on a Dask cluster, where one machine is not enough: `--on tcp://scheduler:8786`.
+
+Dask sends a run to a worker, and to another one if that worker is lost. The workers need the same version of Stowplan,
+and the files of the sweep at the same places. Dask is imported here only, and only when it is asked for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import click
+import msgspec
+
+from stowplan.apps.sweep.dask_task import LostProcessError, replied
+from stowplan.apps.sweep.sweep_inputs import SweepInputs
+from stowplan.apps.sweep.sweep_run import MOST_TRIES, LostRunError, RunReply, SweepRun
+from stowplan.apps.sweep.worker_process import RunRequest
+from stowplan.objects.errors import ConfigError, StowplanError
+
+WITHIN = "30s"  # the scheduler answers
+ADDRESS = re.compile(r"(?:\w+://)?[^/\s]+:\d+")
+REMEDY = "name the scheduler of a Dask cluster, such as tcp://10.0.0.5:8786"
+
+
+class DaskRunner:
+    """`address`: of the scheduler. Raises ConfigError if Dask is not installed, or if nobody answers there."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        self._dask = _module()
+        if not ADDRESS.fullmatch(address):
+            raise ConfigError("is no address", path=f"--on {address}", remedy=REMEDY)
+        try:
+            self._client = self._dask.Client(address, timeout=WITHIN, set_as_default=False, name="stowplan-sweep")
+        except (OSError, ValueError, TypeError) as error:
+            raise ConfigError(f"cannot be reached: {error}", path=f"--on {address}", remedy=REMEDY) from None
+
+    def replies(self, runs: Iterable[SweepRun], inputs: SweepInputs) -> Iterator[tuple[SweepRun, RunReply]]:
+        """Yield each run with its reply, as they come. What is left over is cancelled."""
+        lost = Counter[tuple[str, ...]]()
+        with self._client as client:
+            if not client.scheduler_info()["workers"]:
+                click.echo(f"{self._address} has no workers yet", err=True)
+            asked = {self._submit(run, inputs): run for run in runs}
+            coming = self._dask.as_completed(list(asked), loop=client.loop)
+            for future in coming:
+                run = asked.pop(future)
+                match future.status:
+                    case "finished":
+                        yield run, msgspec.json.decode(future.result(), type=RunReply)
+                    case "error":
+                        lost[run.key] += 1
+                        self._check(run, future.exception(), lost[run.key])
+                        again = self._submit(run, inputs)
+                        asked[again] = run
+                        coming.add(again)
+                    case _:
+                        raise StowplanError(f"the scheduler at {self._address} was lost; --journal keeps what is done")
+
+    def _submit(self, run: SweepRun, inputs: SweepInputs) -> Any:
+        return self._client.submit(replied, msgspec.json.encode(RunRequest(run, inputs)), pure=False)
+
+    def _check(self, run: SweepRun, error: BaseException, times: int) -> None:
+        """Raise for an error after which the run is not done again."""
+        if isinstance(error, LostProcessError) and times < MOST_TRIES:
+            return
+        if isinstance(error, (LostProcessError, self._dask.KilledWorker)):
+            raise LostRunError(run, str(error))
+        if isinstance(error, ImportError):
+            remedy = "install the same version of Stowplan there"
+            raise ConfigError(f"a worker has no Stowplan: {error}", path=f"--on {self._address}", remedy=remedy)
+        raise StowplanError(f"{run.name}: {type(error).__name__}: {error}")
+
+
+def _module() -> Any:
+    """Return `distributed`, the part of Dask that is needed. Raises ConfigError if it is not installed."""
+    try:
+        import distributed
+    except ImportError:
+        remedy = "pip install 'stowplan[sweep]'; or leave --on out, for processes of this machine"
+        raise ConfigError("this needs Dask, which is not installed", path="--on", remedy=remedy) from None
+    return distributed
