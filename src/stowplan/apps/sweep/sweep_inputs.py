@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+import stowplan
 from stowplan.objects.errors import ConfigError
 
 MISSING = ""
@@ -26,7 +28,7 @@ class SweepInputs(msgspec.Struct, frozen=True):
     files: dict[str, str]
     settings: dict[str, Any] = {}
     python_path: tuple[str, ...] = ()
-    versions: dict[str, str] = msgspec.field(default_factory=lambda: versions())
+    versions: dict[str, str] = {}
 
     def check(self) -> None:
         """Raise ConfigError for a file that is not as it was when the sweep began."""
@@ -37,10 +39,10 @@ class SweepInputs(msgspec.Struct, frozen=True):
                 remedy = "all machines of a sweep need the same files at the same places, unchanged until it ends"
                 raise ConfigError(what, file=name, remedy=remedy)
         for name, expected in self.versions.items():
-            if versions()[name] != expected:
+            if installed()[name] != expected:
                 remedy = "install the same version everywhere"
                 raise ConfigError(
-                    f"{name} is {versions()[name]} here, and {expected} where the sweep began", remedy=remedy
+                    f"{name} is {installed()[name]} here, and {expected} where the sweep began", remedy=remedy
                 )
 
     def difference(self, other: SweepInputs) -> str:
@@ -56,9 +58,16 @@ class SweepInputs(msgspec.Struct, frozen=True):
         return ""
 
 
-def versions() -> dict[str, str]:
-    """Return the versions that the figures of a run may depend on."""
-    return {name: version(name) for name in ("stowplan", "numpy")}
+@cache
+def installed() -> dict[str, str]:
+    """Return the versions that the figures of a run may depend on; of Stowplan with a digest of its code.
+
+    Whoever develops Stowplan changes its code and not its version.
+    """
+    root, digests = Path(stowplan.__file__).parent, hashlib.sha256()
+    for file in sorted(root.rglob("*.py")):
+        digests.update(f"{file.relative_to(root)} {digest(file)}\n".encode())
+    return {"numpy": version("numpy"), "stowplan": f"{version('stowplan')} ({digests.hexdigest()[:12]})"}
 
 
 def inputs_of(files: Iterable[Path], settings: dict[str, Any], python_path: tuple[str, ...] = ()) -> SweepInputs:
@@ -68,7 +77,7 @@ def inputs_of(files: Iterable[Path], settings: dict[str, Any], python_path: tupl
         if sha == MISSING:
             raise ConfigError("cannot be read", file=name)
     plain = msgspec.json.decode(msgspec.json.encode(settings))  # as a journal will have them
-    return SweepInputs(str(Path.cwd()), dict(sorted(found.items())), plain, python_path)
+    return SweepInputs(str(Path.cwd()), dict(sorted(found.items())), plain, python_path, installed())
 
 
 def digest(file: Path) -> str:
