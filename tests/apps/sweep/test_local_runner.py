@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from stowplan.apps.sweep.local_runner import LocalRunner
@@ -62,6 +63,18 @@ def test_a_file_that_changed_since_the_sweep_began_is_noticed(tmp_path: Path) ->
     file.write_text("two")
     ((_, reply),) = LocalRunner(1).replies([run_of("a", "squared", number=2)], given)
     assert reply.problem.startswith(f"{file}: changed since the sweep began; all machines")
+
+
+def test_another_machine_without_the_folder_is_told() -> None:
+    given = msgspec.structs.replace(inputs(), folder="/nowhere")
+    ((_, reply),) = LocalRunner(1).replies([run_of("a", "squared", number=2)], given)
+    assert reply.problem.startswith("/nowhere: is no folder here: No such file or directory; all machines")
+
+
+def test_another_version_is_told() -> None:
+    given = msgspec.structs.replace(inputs(), versions={"numpy": "1.0"})
+    ((_, reply),) = LocalRunner(1).replies([run_of("a", "squared", number=2)], given)
+    assert reply.problem.startswith("numpy is ") and reply.problem.endswith("install the same version everywhere")
 
 
 def started(folder: Path, jobs: int = 2) -> subprocess.Popen[str]:

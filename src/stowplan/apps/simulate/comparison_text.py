@@ -17,6 +17,7 @@ LEGEND = (
     "such change by chance; unclear: it may be chance, and more seeds may tell."
 )
 SEEDLESS = "The seed changes nothing in these runs, so nothing is left to chance, and more seeds tell nothing."
+ALL_SAME = "Every seed gives the same figures with both configurations."
 ONE_SEED = "One seed does not say whether a change is chance: give --seeds 5 or more."
 
 
@@ -30,7 +31,7 @@ def comparison_text(found: ConfigurationComparison) -> str:
             lines += [*_title(first, stream, found), "", *_spreads(figures), ""]
         for other in others:
             lines += [*_title(f"{other} beside {first}", stream, found), "", *_changes(figures, first, other), ""]
-            lines += _wrapped(_legend(figures, other, found, stream))
+            lines += [*_wrapped(_legend(figures, other, found, stream)), ""]
     return "\n".join(lines).rstrip()
 
 
@@ -42,7 +43,7 @@ def _title(what: str, stream: str, found: ConfigurationComparison) -> list[str]:
 def _legend(figures: Iterable[ComparedFigure], other: str, found: ConfigurationComparison, stream: str) -> str:
     verdicts = {each.changes[other].verdict for each in figures}
     if verdicts <= {SAME}:
-        return ""
+        return ALL_SAME
     if len(found.seeds) == 1:
         return ONE_SEED
     if stream in found.seedless:

@@ -20,7 +20,7 @@ import msgspec
 
 from stowplan.apps.sweep.sweep_inputs import SweepInputs
 from stowplan.apps.sweep.sweep_run import RunAnswer, RunReply, SweepRun
-from stowplan.objects.errors import StowplanError
+from stowplan.objects.errors import ConfigError, StowplanError
 
 
 class RunRequest(msgspec.Struct, frozen=True):
@@ -55,7 +55,7 @@ def _listen(requests: SimpleQueue[bytes]) -> None:
 def replied(request: RunRequest) -> RunReply:
     """Do a run. Whatever goes wrong is part of the reply."""
     try:
-        os.chdir(request.inputs.folder)
+        _change_folder(request.inputs.folder)
         request.inputs.check()
         sys.path.extend(each for each in request.inputs.python_path if each not in sys.path)
         begin = time.perf_counter()
@@ -63,10 +63,16 @@ def replied(request: RunRequest) -> RunReply:
         return RunReply(RunAnswer(value, round(time.perf_counter() - begin, 3)))
     except StowplanError as error:
         return RunReply(problem=str(error))
-    except FileNotFoundError as error:
-        return RunReply(problem=f"{error.filename}: is not there; all machines of a sweep need the same files")
     except Exception:
         return RunReply(traceback=traceback.format_exc())
+
+
+def _change_folder(folder: str) -> None:
+    try:
+        os.chdir(folder)
+    except OSError as error:
+        remedy = "all machines of a sweep need the same files at the same places"
+        raise ConfigError(f"is no folder here: {error.strerror}", file=folder, remedy=remedy) from None
 
 
 def _function(name: str) -> Any:
