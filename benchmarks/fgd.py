@@ -33,7 +33,7 @@ import numpy as np
 from benchmarks import gpu_study_loop
 from stowplan.apps.sweep import sweep
 from stowplan.apps.sweep.local_runner import LocalRunner
-from stowplan.apps.sweep.sweep_inputs import inputs_of
+from stowplan.apps.sweep.sweep_inputs import inputs_of, relative
 from stowplan.apps.sweep.sweep_run import SweepRun
 from stowplan.objects.errors import StowplanError
 from stowplan.simulation import gpu_arrivals, gpu_study, openb
@@ -136,8 +136,8 @@ def _swept(
 ) -> dict[tuple[str, str, int], Measured]:
     """Do all runs. Return what each told, by trace, policy and seed."""
     lists = options.shared / "data" / "openb"
-    nodes = str(lists / results["node_list"])
-    pods = {trace: str(lists / results["traces"][trace]["pod_list"]) for trace in traces}
+    nodes = relative(lists / results["node_list"])
+    pods = {trace: relative(lists / results["traces"][trace]["pod_list"]) for trace in traces}
     keys = [(trace, policy, seed) for trace in traces for policy in options.policies for seed in _seeds(options)]
     runs = [
         SweepRun(
@@ -147,9 +147,9 @@ def _swept(
         )
         for trace, policy, seed in keys
     ]
-    code = [Path(__file__), Path(gpu_study_loop.__file__)]
+    code = [ROOT / "benchmarks" / name for name in ("__init__.py", "fgd.py", "gpu_study_loop.py")]
     files = [*map(Path, (nodes, *pods.values())), *code]
-    inputs = inputs_of(files, {"loop": options.loop}, (str(ROOT),))
+    inputs = inputs_of(files, {"loop": options.loop}, (ROOT,))
     answers = sweep.swept(runs, inputs, _runner(options), options.journal)
     return {key: measured(answer.value) for key, answer in zip(keys, answers, strict=True)}
 

@@ -28,7 +28,7 @@ def run_of(name: str, function: str, **arguments: object) -> SweepRun:
 
 
 def inputs(*files: Path, **settings: object) -> SweepInputs:
-    return inputs_of(files, settings, (str(ROOT),))
+    return inputs_of(files, settings, (ROOT,))
 
 
 def squared(number: int) -> int:

@@ -13,6 +13,7 @@ import msgspec
 import pytest
 
 from stowplan.apps.sweep.local_runner import LocalRunner
+from stowplan.apps.sweep.sweep_inputs import relative
 from stowplan.apps.sweep.sweep_run import LostRunError, RunReply, SweepRun
 from tests.apps.sweep import tasks
 from tests.apps.sweep.tasks import EXPECTED, ROOT, inputs, is_there, lines, run_of, wait_until, workers
@@ -62,13 +63,13 @@ def test_a_file_that_changed_since_the_sweep_began_is_noticed(tmp_path: Path) ->
     given = inputs(file)
     file.write_text("two")
     ((_, reply),) = LocalRunner(1).replies([run_of("a", "squared", number=2)], given)
-    assert reply.problem.startswith(f"{file}: changed since the sweep began; all machines")
+    assert reply.problem.startswith(f"{relative(file)}: changed since the sweep began; leave the files")
 
 
 def test_another_machine_without_the_folder_is_told() -> None:
     given = msgspec.structs.replace(inputs(), folder="/nowhere")
     ((_, reply),) = LocalRunner(1).replies([run_of("a", "squared", number=2)], given)
-    assert reply.problem.startswith("/nowhere: is no folder here: No such file or directory; all machines")
+    assert reply.problem.startswith("/nowhere: is no folder here: No such file or directory")
 
 
 def test_another_version_is_told() -> None:

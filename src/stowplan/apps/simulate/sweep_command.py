@@ -66,7 +66,7 @@ def run(options: SimulateOptions, about: Variants, how: SweepOptions, gate: Figu
     """Run them all. Return 0, 1 if an expectation failed, 130 after Ctrl-C."""
     if options.out is not None:
         output_files.prepare(options.out)
-    runs = list(_runs(options, about))
+    runs = list(_runs(options, about, elsewhere=bool(how.on)))
     try:
         answers = sweep.swept(runs, _inputs(options, about), _runner(how), how.journal)
     except sweep.StoppedSweepError as stopped:
@@ -106,14 +106,16 @@ def _row(run: SweepRun, figures: dict[str, Any]) -> dict[str, Any]:
     return {"configuration": configuration, "stream": stream, "seed": seed, "figures": figures}
 
 
-def _runs(options: SimulateOptions, about: Variants) -> Iterator[SweepRun]:
+def _runs(options: SimulateOptions, about: Variants, *, elsewhere: bool) -> Iterator[SweepRun]:
     """Yield the runs, seed by seed: after the first few of them every configuration has some."""
     for seed in about.seeds:
         for stream, file in about.streams.items():
             for name, config in about.configurations.items():
                 streams = (*options.streams, file) if file else options.streams
                 one = dataclasses.replace(options, seed=seed, config=config, streams=streams, out=None)
-                yield SweepRun((name, stream, f"seed {seed}"), sweep_task.FUNCTION, sweep_task.arguments(one))
+                yield SweepRun(
+                    (name, stream, f"seed {seed}"), sweep_task.FUNCTION, sweep_task.arguments(one, elsewhere=elsewhere)
+                )
 
 
 def _runner(how: SweepOptions) -> sweep.Runner:

@@ -10,14 +10,15 @@ import msgspec
 
 from stowplan.apps.simulate import command
 from stowplan.apps.simulate.command import SimulateOptions
+from stowplan.apps.sweep.sweep_inputs import relative
 from stowplan.simulation.figures import figures
 
 FUNCTION = f"{__name__}:run"
 
 
-def arguments(options: SimulateOptions) -> dict[str, Any]:
-    """Return the arguments of a run as JSON has them."""
-    return {"options": msgspec.to_builtins(options, enc_hook=str)}
+def arguments(options: SimulateOptions, *, elsewhere: bool = False) -> dict[str, Any]:
+    """Return the arguments of a run as JSON has them. `elsewhere`: with paths that mean the same on another machine."""
+    return {"options": msgspec.to_builtins(options, enc_hook=relative if elsewhere else str)}
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:

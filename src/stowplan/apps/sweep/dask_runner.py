@@ -1,7 +1,7 @@
 """Runs on a Dask cluster, where one machine is not enough: `--on tcp://scheduler:8786`.
 
-Dask sends a run to a worker, and to another one if that worker is lost. The workers need the same version of Stowplan,
-and the files of the sweep at the same places. Dask is imported here only, and only when it is asked for.
+Dask sends a run to a worker, and to another one if that worker is lost. The workers need the same version of Stowplan;
+the files of the sweep are sent to them. Dask is imported here only, and only when it is asked for.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from typing import Any
 import click
 import msgspec
 
-from stowplan.apps.sweep.dask_task import LostProcessError, replied
+from stowplan.apps.sweep import shipped_files
+from stowplan.apps.sweep.dask_task import LostProcessError, brought, replied
 from stowplan.apps.sweep.sweep_inputs import SweepInputs
 from stowplan.apps.sweep.sweep_run import MOST_TRIES, LostRunError, RunReply, SweepRun
 from stowplan.apps.sweep.worker_process import RunRequest
@@ -44,7 +45,8 @@ class DaskRunner:
         with self._client as client:
             if not client.scheduler_info()["workers"]:
                 click.echo(f"{self._address} has no workers yet", err=True)
-            asked = {self._submit(run, inputs): run for run in runs}
+            files = client.submit(brought, shipped_files.packed(inputs), pure=False)
+            asked = {self._submit(run, inputs, files): run for run in runs}
             coming = self._dask.as_completed(list(asked), loop=client.loop)
             for future in coming:
                 run = asked.pop(future)
@@ -54,14 +56,14 @@ class DaskRunner:
                     case "error":
                         lost[run.key] += 1
                         self._check(run, future.exception(), lost[run.key])
-                        again = self._submit(run, inputs)
+                        again = self._submit(run, inputs, files)
                         asked[again] = run
                         coming.add(again)
                     case _:
                         raise StowplanError(f"the scheduler at {self._address} was lost; --journal keeps what is done")
 
-    def _submit(self, run: SweepRun, inputs: SweepInputs) -> Any:
-        return self._client.submit(replied, msgspec.json.encode(RunRequest(run, inputs)), pure=False)
+    def _submit(self, run: SweepRun, inputs: SweepInputs, files: Any) -> Any:
+        return self._client.submit(replied, msgspec.json.encode(RunRequest(run, inputs)), files, pure=False)
 
     def _check(self, run: SweepRun, error: BaseException, times: int) -> None:
         """Raise for an error after which the run is not done again."""

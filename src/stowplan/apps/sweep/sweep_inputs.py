@@ -1,12 +1,13 @@
 """What the runs of a sweep depend on: the contents of files, settings, and the version of Stowplan.
 
-Every process checks the files before each run: a file that changed meanwhile, or that another machine has not, would
-give a table of two things. A journal has them in its first line, and is for these inputs only.
+Every process checks the files before each run: a file that changed meanwhile would give a table of two things. A
+journal has the inputs in its first line, and is for these only.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import version
@@ -22,7 +23,7 @@ MISSING = ""
 
 
 class SweepInputs(msgspec.Struct, frozen=True):
-    """`folder`: the one where paths start. `files`: the SHA-256 of each. `python_path`: where else modules are."""
+    """`folder`: the one where all paths start. `files`: the SHA-256 of each. `python_path`: where else modules are."""
 
     folder: str
     files: dict[str, str]
@@ -36,7 +37,7 @@ class SweepInputs(msgspec.Struct, frozen=True):
             found = digest(Path(self.folder, name))
             if found != expected:
                 what = "changed since the sweep began" if found else "is not there"
-                remedy = "all machines of a sweep need the same files at the same places, unchanged until it ends"
+                remedy = "leave the files of a sweep as they are until it ends"
                 raise ConfigError(what, file=name, remedy=remedy)
         for name, expected in self.versions.items():
             if installed()[name] != expected:
@@ -70,14 +71,21 @@ def installed() -> dict[str, str]:
     return {"numpy": version("numpy"), "stowplan": f"{version('stowplan')} ({digests.hexdigest()[:12]})"}
 
 
-def inputs_of(files: Iterable[Path], settings: dict[str, Any], python_path: tuple[str, ...] = ()) -> SweepInputs:
+def inputs_of(files: Iterable[Path], settings: dict[str, Any], python_path: Iterable[Path] = ()) -> SweepInputs:
     """Return the inputs of a sweep that is started here, with these files."""
-    found = {str(each): digest(each) for each in files}
+    found = {relative(each): digest(each) for each in files}
     for name, sha in found.items():
         if sha == MISSING:
             raise ConfigError("cannot be read", file=name)
     plain = msgspec.json.decode(msgspec.json.encode(settings))  # as a journal will have them
-    return SweepInputs(str(Path.cwd()), dict(sorted(found.items())), plain, python_path, installed())
+    return SweepInputs(
+        str(Path.cwd()), dict(sorted(found.items())), plain, tuple(map(relative, python_path)), installed()
+    )
+
+
+def relative(path: Path) -> str:
+    """Return a path as it starts at the folder of the sweep, so that it can be used on another machine."""
+    return os.path.relpath(path)
 
 
 def digest(file: Path) -> str:

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 import traceback
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
@@ -57,7 +58,7 @@ def replied(request: RunRequest) -> RunReply:
     try:
         _change_folder(request.inputs.folder)
         request.inputs.check()
-        sys.path.extend(each for each in request.inputs.python_path if each not in sys.path)
+        sys.path.extend(str(Path(each).resolve()) for each in request.inputs.python_path)
         begin = time.perf_counter()
         value = _function(request.run.function)(**request.run.arguments)
         return RunReply(RunAnswer(value, round(time.perf_counter() - begin, 3)))
@@ -71,8 +72,7 @@ def _change_folder(folder: str) -> None:
     try:
         os.chdir(folder)
     except OSError as error:
-        remedy = "all machines of a sweep need the same files at the same places"
-        raise ConfigError(f"is no folder here: {error.strerror}", file=folder, remedy=remedy) from None
+        raise ConfigError(f"is no folder here: {error.strerror}", file=folder) from None
 
 
 def _function(name: str) -> Any:
