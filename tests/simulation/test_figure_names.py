@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from stowplan.objects.errors import ConfigError
@@ -69,3 +71,10 @@ def test_the_unit_follows_from_the_name(name: str, unit: FigureUnit) -> None:
 )
 def test_values_are_shown_in_their_unit(value: float, unit: FigureUnit, change: bool, text: str) -> None:
     assert shown_value(value, unit, change=change) == text
+
+
+def test_the_page_lists_every_name() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "simulation.md").read_text(encoding="utf-8")
+    listed = page.partition("### Names of figures")[2].partition("## Gates")[0]
+    names = [name.replace("pods.atEnd.", "") for name in figure_names.FIXED]
+    assert [name for name in (*names, *figure_names.OPEN) if f"`{name}" not in listed] == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from stowplan.apps.cli import main
+from stowplan.apps.sweep import dask_runner
 from tests.apps.simulate.test_sweep_command import BOTH, CLUSTER, CONFIG, PACKED, SCENARIO
 from tests.apps.sweep import tasks
 from tests.apps.sweep.dask_cluster import DaskCluster, dask_cluster
@@ -114,6 +116,20 @@ def test_an_address_that_is_none_is_refused(on: str, told: str, tmp_path: Path) 
     (tmp_path / "cluster.yaml").write_text(CLUSTER)
     found = CliRunner().invoke(main, ["simulate", str(tmp_path / "cluster.yaml"), "--seeds", "2", "--on", on])
     assert found.exit_code == 2 and told in found.stderr
+
+
+def test_a_scheduler_that_does_not_answer_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dask_runner, "WITHIN", "200ms")
+    (tmp_path / "cluster.yaml").write_text(CLUSTER)
+    on = f"tcp://127.0.0.1:{free_port()}"
+    found = CliRunner().invoke(main, ["simulate", str(tmp_path / "cluster.yaml"), "--seeds", "2", "--on", on])
+    assert found.exit_code == 2 and f"stowplan: --on {on}: cannot be reached: " in found.stderr
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
 
 
 def test_without_dask_the_error_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -118,6 +118,11 @@ def test_another_folder_is_no_other_input(file: Path) -> None:
     assert again.asked == ["b", "a"]
 
 
+def test_nobody_is_asked_if_everything_is_done(file: Path) -> None:
+    whole = swept(file, Noting())
+    assert swept(file, Noting(stop_after=0)) == whole
+
+
 def test_more_runs_go_on_from_the_same_journal(file: Path) -> None:
     swept(file, Noting(), RUNS[:2])
     again = Noting()

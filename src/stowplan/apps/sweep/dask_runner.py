@@ -27,26 +27,25 @@ REMEDY = "name the scheduler of a Dask cluster, such as tcp://10.0.0.5:8786"
 
 
 class DaskRunner:
-    """`address`: of the scheduler. Raises ConfigError if Dask is not installed, or if nobody answers there."""
+    """`address`: of the scheduler. Raises ConfigError if that is none, or if Dask is not installed."""
 
     def __init__(self, address: str) -> None:
         self._address = address
         self._dask = _module()
         if not ADDRESS.fullmatch(address):
             raise ConfigError("is no address", path=f"--on {address}", remedy=REMEDY)
-        try:
-            self._client = self._dask.Client(address, timeout=WITHIN, set_as_default=False, name="stowplan-sweep")
-        except (OSError, ValueError, TypeError) as error:
-            raise ConfigError(f"cannot be reached: {error}", path=f"--on {address}", remedy=REMEDY) from None
 
     def replies(self, runs: Iterable[SweepRun], inputs: SweepInputs) -> Iterator[tuple[SweepRun, RunReply]]:
-        """Yield each run with its reply, as they come. What is left over is cancelled."""
+        """Yield each run with its reply, as they come. What is left over is cancelled.
+
+        Raises ConfigError if nobody answers at the address.
+        """
         lost = Counter[tuple[str, ...]]()
-        with self._client as client:
+        with self._connected() as client:
             if not client.scheduler_info()["workers"]:
                 click.echo(f"{self._address} has no workers yet", err=True)
             files = client.submit(brought, shipped_files.packed(inputs), pure=False)
-            asked = {self._submit(run, inputs, files): run for run in runs}
+            asked = {_submitted(client, run, inputs, files): run for run in runs}
             coming = self._dask.as_completed(list(asked), loop=client.loop)
             for future in coming:
                 run = asked.pop(future)
@@ -56,14 +55,17 @@ class DaskRunner:
                     case "error":
                         lost[run.key] += 1
                         self._check(run, future.exception(), lost[run.key])
-                        again = self._submit(run, inputs, files)
+                        again = _submitted(client, run, inputs, files)
                         asked[again] = run
                         coming.add(again)
                     case _:
                         raise StowplanError(f"the scheduler at {self._address} was lost; --journal keeps what is done")
 
-    def _submit(self, run: SweepRun, inputs: SweepInputs, files: Any) -> Any:
-        return self._client.submit(replied, msgspec.json.encode(RunRequest(run, inputs)), files, pure=False)
+    def _connected(self) -> Any:
+        try:
+            return self._dask.Client(self._address, timeout=WITHIN, set_as_default=False, name="stowplan-sweep")
+        except (OSError, ValueError, TypeError) as error:
+            raise ConfigError(f"cannot be reached: {error}", path=f"--on {self._address}", remedy=REMEDY) from None
 
     def _check(self, run: SweepRun, error: BaseException, times: int) -> None:
         """Raise for an error after which the run is not done again."""
@@ -75,6 +77,10 @@ class DaskRunner:
             remedy = "install the same version of Stowplan there"
             raise ConfigError(f"a worker has no Stowplan: {error}", path=f"--on {self._address}", remedy=remedy)
         raise StowplanError(f"{run.name}: {type(error).__name__}: {error}")
+
+
+def _submitted(client: Any, run: SweepRun, inputs: SweepInputs, files: Any) -> Any:
+    return client.submit(replied, msgspec.json.encode(RunRequest(run, inputs)), files, pure=False)
 
 
 def _module() -> Any:

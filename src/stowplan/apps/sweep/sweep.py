@@ -47,7 +47,7 @@ def swept(runs: Sequence[SweepRun], inputs: SweepInputs, runner: Runner, file: P
         try:
             with _progress() as progress:
                 bar = progress.add_task("", total=len(runs), completed=len(runs) - len(left))
-                for run, reply in runner.replies(left, inputs):
+                for run, reply in runner.replies(left, inputs) if left else ():
                     found[run.key] = answer = _answer(run, reply)
                     if written is not None:
                         written.add(run.key, answer)
