@@ -7,7 +7,7 @@ the files of the sweep are sent to them. Dask is imported here only, and only wh
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -45,8 +45,9 @@ class DaskRunner:
             if not client.scheduler_info()["workers"]:
                 click.echo(f"{self._address} has no workers yet", err=True)
             files = client.submit(brought, shipped_files.packed(inputs), pure=False)
-            asked = {_submitted(client, run, inputs, files): run for run in runs}
-            coming = self._dask.as_completed(list(asked), loop=client.loop)
+            waiting, asked = deque(runs), dict[Any, SweepRun]()
+            coming = self._dask.as_completed(loop=client.loop)
+            _fill(client, coming, asked, waiting, inputs, files)
             for future in coming:
                 run = asked.pop(future)
                 match future.status:
@@ -55,11 +56,10 @@ class DaskRunner:
                     case "error":
                         lost[run.key] += 1
                         self._check(run, future.exception(), lost[run.key])
-                        again = _submitted(client, run, inputs, files)
-                        asked[again] = run
-                        coming.add(again)
+                        waiting.appendleft(run)
                     case _:
                         raise StowplanError(f"the scheduler at {self._address} was lost; --journal keeps what is done")
+                _fill(client, coming, asked, waiting, inputs, files)
 
     def _connected(self) -> Any:
         try:
@@ -79,8 +79,16 @@ class DaskRunner:
         raise StowplanError(f"{run.name}: {type(error).__name__}: {error}")
 
 
-def _submitted(client: Any, run: SweepRun, inputs: SweepInputs, files: Any) -> Any:
-    return client.submit(replied, msgspec.json.encode(RunRequest(run, inputs)), files, pure=False)
+def _fill(
+    client: Any, coming: Any, asked: dict[Any, SweepRun], waiting: deque[SweepRun], inputs: SweepInputs, files: Any
+) -> None:
+    """Submit as many runs as the cluster has threads. So none stands in the queue of a worker that is not done yet."""
+    threads = sum(client.nthreads().values()) if waiting else 0
+    while waiting and len(asked) < max(threads, 1):
+        run = waiting.popleft()
+        future = client.submit(replied, msgspec.json.encode(RunRequest(run, inputs)), files, pure=False)
+        asked[future] = run
+        coming.add(future)
 
 
 def _module() -> Any:
