@@ -2,7 +2,13 @@
 
     python -m benchmarks.fgd                      # all traces, ten seeds: an hour of two cores
     python -m benchmarks.fgd --traces default --seeds 1 --policies FGD     # the CPU time of one run
+    python -m benchmarks.fgd --journal fgd.jsonl  # the same command goes on where it was interrupted
+    python -m benchmarks.fgd --on tcp://10.0.0.5:8786                      # on a Dask cluster
     make bench-fgd ARGS='--traces default gpuspec33 --seeds 2'             # a part of it
+
+It is one sweep of all runs. The table that it prints first, and that `--table FILE` has, is the same on any number of
+processes and after any interruption; the CPU times below it are not. With `--on` each run has a new process, which
+imports what it needs while its time is taken.
 
 Each run is followed by the same run as a plain NumPy loop, in the same process: its CPU time is the yardstick, and
 every decision of a policy without randomness has to place the same demand. `--no-loop` leaves that out.
@@ -18,33 +24,26 @@ import json
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
-from rich.console import Console
-from rich.progress import Progress
 
 from benchmarks import gpu_study_loop
+from stowplan.apps.sweep import sweep
+from stowplan.apps.sweep.local_runner import LocalRunner
+from stowplan.apps.sweep.sweep_inputs import inputs_of, relative
+from stowplan.apps.sweep.sweep_run import SweepRun
+from stowplan.objects.errors import StowplanError
 from stowplan.simulation import gpu_arrivals, gpu_study, openb
 
-SHARED = Path(__file__).parents[2] / "shared"
+ROOT = Path(__file__).parents[1]
+SHARED = ROOT.parent / "shared"
 FIRST_SEED = 1000  # the study's own are 42 to 51
 WITHIN = 3  # deviations
 
 Means = Mapping[str, Sequence[float]]  # allocated percentage at each point, by policy
-
-
-class OneRun(NamedTuple):
-    """What a process is asked for."""
-
-    node_list: Path
-    pod_list: Path
-    policy: str
-    seed: int
-    loop: bool = True
 
 
 class Measured(NamedTuple):
@@ -52,27 +51,38 @@ class Measured(NamedTuple):
 
     curve: list[float]
     seconds: float
-    plain: float = float("nan")
-    same: bool = True
+    plain: float
+    same: bool
 
 
-def run(asked: OneRun) -> Measured:
-    nodes = openb.read_nodes(asked.node_list.read_bytes(), str(asked.node_list))
-    pods = openb.read_pods(asked.pod_list.read_bytes(), str(asked.pod_list))
-    whole, generator = gpu_study.capacity(nodes), np.random.default_rng(asked.seed)
+def run(node_list: str, pod_list: str, policy: str, seed: int, loop: bool) -> dict[str, Any]:
+    """Do one run, in a process of the sweep."""
+    nodes = openb.read_nodes(Path(node_list).read_bytes(), node_list)
+    pods = openb.read_pods(Path(pod_list).read_bytes(), pod_list)
+    whole, generator = gpu_study.capacity(nodes), np.random.default_rng(seed)
     order = gpu_arrivals.arrivals(pods, whole, generator)
     ordered = [nodes[at] for at in generator.permutation(len(nodes)).tolist()]
-    draw = generator if asked.policy == gpu_study.RANDOM else None
+    draw = generator if policy == gpu_study.RANDOM else None
     begin = time.process_time()
-    profile = gpu_study.profile_of(asked.policy, pods)
+    profile = gpu_study.profile_of(policy, pods)
     found = gpu_study.run(nodes, pods, order, profile, [node.name for node in ordered], draw)
     curve = gpu_study.curve(found, whole)
-    seconds = time.process_time() - begin
-    if not asked.loop:
-        return Measured(curve, seconds)
-    begin = time.process_time()
-    plain = gpu_study_loop.run(asked.policy, ordered, pods, order, generator)
-    return Measured(curve, seconds, time.process_time() - begin, draw is not None or plain == found)
+    told = {"curve": curve, "seconds": time.process_time() - begin, "plain": None, "same": True}
+    if loop:
+        begin = time.process_time()
+        plain = gpu_study_loop.run(policy, ordered, pods, order, generator)
+        told |= {"plain": time.process_time() - begin, "same": draw is not None or plain == found}
+    return told
+
+
+def measured(told: Mapping[str, Any]) -> Measured:
+    """Return what a run told. What is not a number has no word in JSON but null."""
+    curve = [_number(each) for each in told["curve"]]
+    return Measured(curve, told["seconds"], _number(told["plain"]), told["same"])
+
+
+def _number(found: float | None) -> float:
+    return float("nan") if found is None else found
 
 
 def problems(published: Mapping[str, Any], means: Means, points: Sequence[int], floor: float) -> Iterator[str]:
@@ -89,74 +99,104 @@ def problems(published: Mapping[str, Any], means: Means, points: Sequence[int], 
 
 
 def main() -> int:
-    results = json.loads((SHARED / "golden" / "fgd" / "results.json").read_bytes())
-    options = _options(list(results["traces"]))
-    points = results["demand_percent"]
-    wrong, measured = 0, {}
-    for trace in options.traces:
+    options = _options()
+    results = json.loads((options.shared / "golden" / "fgd" / "results.json").read_bytes())
+    traces, points = options.traces or list(results["traces"]), results["demand_percent"]
+    found = _swept(results, traces, options)
+    wrong, told, rows = list[str](), {}, list[str]()
+    for trace in traces:
         published = results["traces"][trace]
-        asked = _asked(results["node_list"], published["pod_list"], options)
-        found = _all(trace, asked, options.processes)
-        curves: dict[str, list[list[float]]] = {}
-        for each, (curve, _, _, same) in zip(asked, found, strict=True):
-            curves.setdefault(each.policy, []).append([curve[point] for point in points])
-            if not same:
-                wrong += 1
-                print(f"{trace}: {each.policy}, seed {each.seed}: the plain loop placed other pods")
-        means = {policy: np.mean(values, axis=0).tolist() for policy, values in curves.items()}
-        times = {policy: _times(policy, asked, found) for policy in means}
-        measured[trace] = {"means": means, "cpu": times}
-        for problem in problems(published, means, points, results["sd_floor"]):
-            wrong += 1
-            print(f"{trace}: {problem}")
-        for policy, values in means.items():
-            ours, plain = times[policy]["engine"], times[policy]["loop"]
-            beside = f"; plain loop {plain:.2f} s, ratio {ours / plain:.1f}" if options.loop else ""
-            print(f"{trace}: {policy:14} {values[-1]:.2f} %, {ours:.2f} s of CPU{beside}", flush=True)
+        runs = {policy: [found[trace, policy, seed] for seed in _seeds(options)] for policy in options.policies}
+        wrong += [
+            f"{trace}: {policy}, seed {seed}: the plain loop placed other pods"
+            for policy in runs for seed, one in zip(_seeds(options), runs[policy], strict=True) if not one.same
+        ]  # fmt: skip
+        means = {
+            policy: np.mean([[one.curve[point] for point in points] for one in each], axis=0).tolist()
+            for policy, each in runs.items()
+        }
+        wrong += [f"{trace}: {problem}" for problem in problems(published, means, points, results["sd_floor"])]
+        rows += [_row(trace, policy, values, published["policies"][policy]) for policy, values in means.items()]
+        told[trace] = {"means": means, "cpu": {policy: _times(each) for policy, each in runs.items()}}
+    table = "\n".join((_head(points), *rows, *wrong, _verdict(wrong)))
+    if options.table:
+        options.table.write_text(f"{table}\n", encoding="utf-8")
     if options.json:
-        options.json.write_text(json.dumps(measured, indent=1), encoding="utf-8")
-    print(f"{wrong} differences" if wrong else "everything is as published")
+        options.json.write_text(json.dumps(told, indent=1), encoding="utf-8")
+    print(f"{table}\n")
+    for trace, each in told.items():
+        for policy, times in each["cpu"].items():
+            beside = f"; plain loop {times['loop']:.2f} s, ratio {times['engine'] / times['loop']:.1f}"
+            print(f"{trace}: {policy:14} {times['engine']:.2f} s of CPU{beside if options.loop else ''}")
     return 1 if wrong else 0
 
 
-def _asked(node_list: str, pod_list: str, options: argparse.Namespace) -> list[OneRun]:
-    lists = SHARED / "data" / "openb"
-    return [
-        OneRun(lists / node_list, lists / pod_list, policy, FIRST_SEED + number, options.loop)
-        for policy in options.policies
-        for number in range(options.seeds)
+def _swept(
+    results: Mapping[str, Any], traces: Sequence[str], options: argparse.Namespace
+) -> dict[tuple[str, str, int], Measured]:
+    """Do all runs. Return what each told, by trace, policy and seed."""
+    lists = options.shared / "data" / "openb"
+    nodes = relative(lists / results["node_list"])
+    pods = {trace: relative(lists / results["traces"][trace]["pod_list"]) for trace in traces}
+    keys = [(trace, policy, seed) for trace in traces for policy in options.policies for seed in _seeds(options)]
+    runs = [
+        SweepRun(
+            (trace, policy, f"seed {seed}"),
+            "benchmarks.fgd:run",
+            {"node_list": nodes, "pod_list": pods[trace], "policy": policy, "seed": seed, "loop": options.loop},
+        )
+        for trace, policy, seed in keys
     ]
+    code = [ROOT / "benchmarks" / name for name in ("__init__.py", "fgd.py", "gpu_study_loop.py")]
+    files = [*map(Path, (nodes, *pods.values())), *code]
+    inputs = inputs_of(files, {"loop": options.loop}, (ROOT,))
+    answers = sweep.swept(runs, inputs, _runner(options), options.journal)
+    return {key: measured(answer.value) for key, answer in zip(keys, answers, strict=True)}
 
 
-def _all(trace: str, asked: Sequence[OneRun], processes: int) -> list[Measured]:
-    """Run them all, with progress where somebody looks."""
-    found: list[Measured] = []
-    console = Console(stderr=True)
-    with (
-        ProcessPoolExecutor(processes) as pool,
-        Progress(console=console, transient=True, disable=not console.is_terminal) as progress,
-    ):
-        task = progress.add_task(trace, total=len(asked))
-        for each, one in zip(asked, pool.map(run, asked), strict=True):
-            found.append(one)
-            progress.update(task, advance=1, description=f"{trace} {each.policy}")
-    return found
+def _runner(options: argparse.Namespace) -> sweep.Runner:
+    if options.on:
+        from stowplan.apps.sweep.dask_runner import DaskRunner
+
+        return DaskRunner(options.on)
+    return LocalRunner(options.jobs)
 
 
-def _times(policy: str, asked: Sequence[OneRun], found: Sequence[Measured]) -> dict[str, float]:
+def _seeds(options: argparse.Namespace) -> range:
+    return range(FIRST_SEED, FIRST_SEED + options.seeds)
+
+
+def _head(points: Sequence[int]) -> str:
+    cells = "".join(f"{f'{point} %':>8}" for point in points)
+    return f"{'trace':<13}{'policy':<14}{cells}  published at {points[-1]} %"
+
+
+def _row(trace: str, policy: str, means: Sequence[float], published: Mapping[str, Any]) -> str:
+    cells = "".join(f"{mean:>8.2f}" for mean in means)
+    return f"{trace:<13}{policy:<14}{cells}  {published['mean'][-1]:.2f} ± {published['sd'][-1]:.2f}"
+
+
+def _verdict(wrong: Sequence[str]) -> str:
+    return f"{len(wrong)} differences" if wrong else "everything is as published"
+
+
+def _times(runs: Sequence[Measured]) -> dict[str, float]:
     """The median CPU times of a policy's runs, in seconds."""
-    own = [one for each, one in zip(asked, found, strict=True) if each.policy == policy]
-    return {"engine": median(one.seconds for one in own), "loop": median(one.plain for one in own)}
+    return {"engine": median(one.seconds for one in runs), "loop": median(one.plain for one in runs)}
 
 
-def _options(traces: Sequence[str]) -> argparse.Namespace:
+def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--traces", nargs="*", default=traces, choices=traces)
+    parser.add_argument("--traces", nargs="*", help="names of golden/fgd/results.json  [default: all]")
     parser.add_argument("--policies", nargs="*", default=gpu_study.POLICIES, choices=gpu_study.POLICIES)
     parser.add_argument("--seeds", type=_positive, default=10)
-    parser.add_argument("--processes", type=_positive, default=2)
+    parser.add_argument("--jobs", "--processes", type=_positive, default=2)
+    parser.add_argument("--on", default="", help="the scheduler of a Dask cluster: tcp://10.0.0.5:8786")
+    parser.add_argument("--journal", type=Path, help="each run that is done; the same command goes on from there")
     parser.add_argument("--no-loop", dest="loop", action="store_false", help="leave out the plain NumPy loop")
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--shared", type=Path, default=SHARED, help="the folder of golden/fgd and data/openb")
+    parser.add_argument("--table", type=Path, help="write the table, without times")
+    parser.add_argument("--json", type=Path, help="write the means and the CPU times")
     return parser.parse_args()
 
 
@@ -168,4 +208,7 @@ def _positive(text: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except StowplanError as error:
+        sys.exit(str(error))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ import msgspec
 
 from stowplan.apps import json_output, large_reads, plugin_kinds, profile_loader
 from stowplan.apps.simulate import input_files, output_files, report_file
+from stowplan.apps.simulate.gate import FigureGate, gate_text
 from stowplan.apps.simulate.progress import RunProgress
 from stowplan.apps.simulate.report_file import FollowedRun
 from stowplan.apps.simulate.summary import summary_text
@@ -20,6 +22,9 @@ from stowplan.framework.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.framework.profile import Profile
 from stowplan.objects.errors import ConfigError
 from stowplan.simulation import clusters, gpu_use
+from stowplan.simulation.comparison import RunFigures
+from stowplan.simulation.expectations import JudgedExpectation
+from stowplan.simulation.figure_names import by_name
 from stowplan.simulation.figures import figures
 from stowplan.simulation.input_problems import InputProblems
 from stowplan.simulation.run import Simulation
@@ -57,8 +62,9 @@ class SimulateOptions:
     output: str = "table"
 
 
-def run(options: SimulateOptions) -> int:
-    """Run the simulation. Return 0."""
+def run(options: SimulateOptions, gate: FigureGate, configuration: str, stream: str) -> int:
+    """Run the simulation. `configuration`, `stream`: their names. Return 0, or 1 if an expectation failed."""
+    began = time.perf_counter()
     if options.out is not None:
         output_files.prepare(options.out)
     followed = FollowedRun(options)
@@ -68,20 +74,29 @@ def run(options: SimulateOptions) -> int:
     with RunProgress(found) as progress:
         found.run(progress.moment if options.report is None else followed.following(progress.moment))
     told = figures(found)
-    problems = found.problems
-    for problem in problems.named:
-        click.echo(f"skipped: {problem}", err=True)
-    if problems.count > len(problems.named):
-        click.echo(f"skipped: {problems.count - len(problems.named):,} more", err=True)
+    tell_skipped(found.problems)
     if options.out is not None:
         output_files.write(options.out, found, told)
     if options.report is not None:
         report_file.write(options.report, [followed.finished(found, told)])
+    judged = list[JudgedExpectation]()
+    if gate.expected:
+        judged = gate.judged(
+            [RunFigures(configuration, stream, options.seed, by_name(told))], time.perf_counter() - began
+        )
     if options.output == "table":
-        click.echo(summary_text(told, options.out))
+        click.echo(summary_text(told, options.out) + (f"\n\n{gate_text(judged)}" if judged else ""))
     else:
-        json_output.echo(told, options.output)
-    return 0
+        json_output.echo(told | ({"expectations": judged} if judged else {}), options.output)
+    return 0 if all(each.holds for each in judged) else 1
+
+
+def tell_skipped(problems: InputProblems) -> None:
+    """Name what was left out."""
+    for problem in problems.named:
+        click.echo(f"skipped: {problem}", err=True)
+    if problems.count > len(problems.named):
+        click.echo(f"skipped: {problems.count - len(problems.named):,} more", err=True)
 
 
 def prepared(options: SimulateOptions) -> Simulation:

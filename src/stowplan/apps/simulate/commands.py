@@ -11,7 +11,10 @@ import click
 from stowplan.apps.flags import FEATURE_GATES, OUTPUT, PLUGIN_PATH, Length
 
 
-@click.command(epilog="Exit codes: 0 the run ended, 2 the input cannot be used.")
+@click.command(
+    epilog="Exit codes: 0 the runs ended and every expectation holds, 1 an expectation failed, 2 the input cannot be "
+    "used, 130 stopped by Ctrl-C."
+)
 @click.argument("cluster", type=click.Path(exists=True, path_type=Path))
 @click.argument("streams", nargs=-1, metavar="[STREAM]...", type=click.Path(exists=True, path_type=Path))
 @click.option(
@@ -20,7 +23,13 @@ from stowplan.apps.flags import FEATURE_GATES, OUTPUT, PLUGIN_PATH, Length
     type=click.Path(exists=True, path_type=Path),
     help="Files with Pods, PodTemplates or workloads that rows of a table name; can be repeated.",
 )
-@click.option("--config", type=click.Path(path_type=Path), help="The KubeSchedulerConfiguration to use.")
+@click.option(
+    "--config",
+    "configs",
+    multiple=True,
+    metavar="[NAME=]FILE",
+    help="The KubeSchedulerConfiguration to use. Given several times: each is compared with the first one.",
+)
 @click.option(
     "--configuration",
     "configurations",
@@ -31,6 +40,16 @@ from stowplan.apps.flags import FEATURE_GATES, OUTPUT, PLUGIN_PATH, Length
 @PLUGIN_PATH
 @FEATURE_GATES
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The same seed, the same run.")
+@click.option(
+    "--seeds", type=click.IntRange(min=1), default=1, show_default=True, help="So many runs, each with the next seed."
+)
+@click.option(
+    "--stream",
+    "alternatives",
+    multiple=True,
+    metavar="[NAME=]FILE",
+    help="A stream that comes beside all STREAMs; given several times: in runs of its own.",
+)
 @click.option(
     "--until",
     type=Length(),
@@ -71,6 +90,33 @@ from stowplan.apps.flags import FEATURE_GATES, OUTPUT, PLUGIN_PATH, Length
     metavar="FILE",
     help="A page of HTML with curves, a map of the nodes over time and why pods wait; it needs no server.",
 )
+@click.option(
+    "--figure", "figures", multiple=True, metavar="NAME", help="Compare this figure only, such as wait.p99 or 'wait.*'."
+)
+@click.option(
+    "--fail-if", multiple=True, metavar="CONDITION", help="Such as 'wait.p99 > 60s': exit code 1 if it is so."
+)
+@click.option(
+    "--expect",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A file of Expectations: exit code 1 if one does not hold.",
+)
+@click.option("--junit", type=click.Path(path_type=Path), help="Write the expectations as a JUnit file.")
+@click.option(
+    "--jobs", type=click.IntRange(min=1), help="Runs at a time, each in a process.  [default: one for each CPU]"
+)
+@click.option(
+    "--on",
+    default="",
+    metavar="ADDRESS",
+    help="Do the runs on the Dask cluster of this scheduler: tcp://10.0.0.5:8786.",
+)
+@click.option(
+    "--journal",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write down each run that is done; the same command goes on from there.",
+)
 @click.option("--skip-invalid", is_flag=True, help="Leave out what cannot be used, and say what that was.")
 @OUTPUT
 def simulate(**options: Any) -> None:
@@ -79,7 +125,9 @@ def simulate(**options: Any) -> None:
     CLUSTER is a dump (`kubectl get nodes,pods -A -o yaml`), manifests, an export of kube-scheduler-simulator, a
     ClusterTemplate, a node list of OpenB (CSV), or a folder of these. A STREAM is a table (CSV, JSONL, Parquet), a pod
     list of OpenB (CSV) or a scenario (YAML). Without one the pods of CLUSTER are all.
-    """
-    from stowplan.apps.simulate import command
 
-    sys.exit(command.run(command.SimulateOptions(**options)))
+    With several --config, --stream or --seeds it does all these runs, and compares what came of them.
+    """
+    from stowplan.apps.simulate import sweep_command
+
+    sys.exit(sweep_command.started(options))

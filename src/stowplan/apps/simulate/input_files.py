@@ -28,7 +28,7 @@ Documents = Iterator[tuple[str, dict[str, Any]]]
 def cluster_documents(path: Path, problems: InputProblems) -> Documents:
     """Yield the objects of a file, or of the files of a folder. Raises ConfigError if there are none."""
     found = False
-    for file in _files(path):
+    for file in files(path):
         for each in clusters.documents(read(file), str(file), problems):
             found = True
             yield each
@@ -37,8 +37,8 @@ def cluster_documents(path: Path, problems: InputProblems) -> Documents:
         raise ConfigError("has no objects", file=str(path), remedy=remedy)
 
 
-def _files(path: Path) -> list[Path]:
-    """The file, or the files with objects in the folder."""
+def files(path: Path) -> list[Path]:
+    """Return the file, or the files with objects in the folder."""
     if not path.is_dir():
         return [path]
     return sorted(each for each in path.iterdir() if Path(each.name.removesuffix(".gz")).suffix in OBJECTS)
@@ -49,7 +49,7 @@ def templates_of(
 ) -> tuple[Templates, Counter[str]]:
     """Read the templates in these files. Return them, and the number of objects of each kind that is none."""
     found, others = Templates(scheduler_names), Counter[str]()
-    for file in (each for path in paths for each in _files(path)):
+    for file in (each for path in paths for each in files(path)):
         name = str(file).removesuffix(".gz")
         for _, document in manifests.documents_in(read(file), str(file), json=name.endswith(".json")):
             if document["kind"] not in KINDS:

@@ -1,4 +1,7 @@
-"""The files of `--out`: summary.json, series.jsonl and pods.jsonl, and the latter two as Parquet with pyarrow."""
+"""The files of `--out`: summary.json, series.jsonl and pods.jsonl, and the latter two as Parquet with pyarrow.
+
+Of several runs there are comparison.json, and runs.jsonl with the figures of each.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from stowplan.simulation import output
 from stowplan.simulation.run import Simulation
 
 SUMMARY, SERIES, PODS = "summary.json", "series", "pods"
+COMPARISON, RUNS = "comparison.json", "runs.jsonl"
 
 
 def prepare(folder: Path) -> None:
@@ -30,6 +34,15 @@ def write(folder: Path, run: Simulation, figures: Mapping[str, Any]) -> None:
         _rows(folder / f"{PODS}.jsonl", output.outcome_rows(run))
         if parquet.write(folder / f"{SERIES}.parquet", run.recorder.series):
             parquet.write(folder / f"{PODS}.parquet", output.outcome_rows(run))
+    except OSError as error:
+        raise ConfigError(f"cannot be written: {error.strerror}", file=str(error.filename or folder)) from None
+
+
+def write_comparison(folder: Path, comparison: Mapping[str, Any], runs: Iterable[Mapping[str, Any]]) -> None:
+    """Write the files of several runs."""
+    try:
+        (folder / COMPARISON).write_bytes(output.summary(comparison))
+        _rows(folder / RUNS, runs)
     except OSError as error:
         raise ConfigError(f"cannot be written: {error.strerror}", file=str(error.filename or folder)) from None
 

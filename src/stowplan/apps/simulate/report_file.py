@@ -40,9 +40,13 @@ class FollowedRun:
 
         def moment(run: Simulation) -> None:
             progress(run)
-            self._recorder.moment(run)
+            self.moment(run)
 
         return moment
+
+    def moment(self, run: Simulation) -> None:
+        """Look at the run."""
+        self._recorder.moment(run)
 
     def finished(self, run: Simulation, figures: Mapping[str, Any]) -> ReportRun:
         """Return what the report shows of the run, which has ended."""
