@@ -75,7 +75,12 @@ class PodTopologySpread:
     # -- hard constraints
 
     def pre_filter(self, pod: Pod, cluster: Cluster) -> Skip | None:
-        return None if self._constraints(pod, cluster, HARD) else SKIP
+        constraints = self._constraints(pod, cluster, HARD)
+        # Count now, as kube-scheduler does: in a dry run of preemption a count that begins when terminating pods are
+        # gone already is another one than a count that they are taken from.
+        for each in constraints:
+            _tally(pod, cluster, each)
+        return None if constraints else SKIP
 
     def filter(self, pod: Pod, nodes: Nodes) -> Iterator[Reject]:
         return self._rejections(pod, nodes)
