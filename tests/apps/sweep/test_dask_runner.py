@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from distributed import Client
+from distributed.comm.core import CommClosedError
 
 from stowplan.apps.cli import main
 from stowplan.apps.sweep import dask_runner
@@ -103,6 +105,19 @@ def test_a_scheduler_that_is_lost_ends_the_sweep_and_local_processes_go_on(tmp_p
     with sweeping(tmp_path, "2") as again:
         out, _ = again.communicate()
     assert out == EXPECTED
+
+
+def test_a_scheduler_that_is_lost_between_two_answers_is_told(
+    cluster: DaskCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lost(client: object) -> None:
+        raise CommClosedError("reset by peer")
+
+    monkeypatch.setattr(Client, "nthreads", lost)
+    (tmp_path / "cluster.yaml").write_text(CLUSTER)
+    words = ["simulate", str(tmp_path / "cluster.yaml"), "--seeds", "2", "--on", cluster.address]
+    found = CliRunner().invoke(main, words)
+    assert found.exit_code == 2 and f"the scheduler at {cluster.address} was lost" in found.stderr
 
 
 @pytest.mark.parametrize(

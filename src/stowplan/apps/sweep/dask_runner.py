@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -47,25 +48,40 @@ class DaskRunner:
             files = client.submit(brought, shipped_files.packed(inputs), pure=False)
             waiting, asked = deque(runs), dict[Any, SweepRun]()
             coming = self._dask.as_completed(loop=client.loop)
-            _fill(client, coming, asked, waiting, inputs, files)
+            with self._scheduler_answers():
+                _fill(client, coming, asked, waiting, inputs, files)
             for future in coming:
                 run = asked.pop(future)
                 match future.status:
                     case "finished":
-                        yield run, msgspec.json.decode(future.result(), type=RunReply)
+                        with self._scheduler_answers():
+                            answer = future.result()
+                        yield run, msgspec.json.decode(answer, type=RunReply)
                     case "error":
                         lost[run.key] += 1
                         self._check(run, future.exception(), lost[run.key])
                         waiting.appendleft(run)
                     case _:
-                        raise StowplanError(f"the scheduler at {self._address} was lost; --journal keeps what is done")
-                _fill(client, coming, asked, waiting, inputs, files)
+                        raise self._lost()
+                with self._scheduler_answers():
+                    _fill(client, coming, asked, waiting, inputs, files)
 
     def _connected(self) -> Any:
         try:
             return self._dask.Client(self._address, timeout=WITHIN, set_as_default=False, name="stowplan-sweep")
         except (OSError, ValueError, TypeError) as error:
             raise ConfigError(f"cannot be reached: {error}", path=f"--on {self._address}", remedy=REMEDY) from None
+
+    @contextmanager
+    def _scheduler_answers(self) -> Iterator[None]:
+        """What fails because the scheduler is gone says so. It may go between any two questions."""
+        try:
+            yield
+        except (OSError, self._dask.CancelledError) as error:
+            raise self._lost() from error
+
+    def _lost(self) -> StowplanError:
+        return StowplanError(f"the scheduler at {self._address} was lost; --journal keeps what is done")
 
     def _check(self, run: SweepRun, error: BaseException, times: int) -> None:
         """Raise for an error after which the run is not done again."""
