@@ -15,7 +15,7 @@ from stowplan.apps.place.configuration import load_policy
 from stowplan.framework.config.document import snake
 from stowplan.framework.registry import check_arguments
 from stowplan.plugins import BUILT_IN
-from stowplan.simulation import InputProblems, Templates, cluster_from, stream_from_scenario
+from stowplan.simulation import InputProblems, Templates, cluster_from, expectation_reader, stream_from_scenario
 from tests.controlplane import hubs
 from tests.controlplane.plane import ControlPlane
 
@@ -52,7 +52,7 @@ def test_a_block_of_yaml(plane: ControlPlane, namespace: str, page: Path, block:
             profile_loader.configured(CONFIGURATION | {"profiles": [document]}, folder=tmp_path)
         elif kind is None and "jobs" in document:  # a workflow of GitHub
             assert all("uses" in step or "run" in step for job in document["jobs"].values() for step in job["steps"])
-        elif kind in ("ClusterTemplate", "Scenario"):
+        elif kind in ("ClusterTemplate", "Scenario", "Expectations"):
             _is_read_for_a_simulation(document)
         elif kind is None:  # the separate file of SPPriority
             check_arguments(BUILT_IN["SPPriority"], document, "")
@@ -69,7 +69,9 @@ def write_policies(page: Path, folder: Path) -> None:
 
 def _is_read_for_a_simulation(document: Any) -> None:
     problems, text = InputProblems(), yaml.safe_dump(document).encode()
-    if document["kind"] == "Scenario":
+    if document["kind"] == "Expectations":
+        assert expectation_reader.from_yaml(text, "expect.yaml")
+    elif document["kind"] == "Scenario":
         assert stream_from_scenario(text, Templates(), problems, seed=1)
     else:
         assert list(cluster_from(text, "cluster.yaml", problems))
