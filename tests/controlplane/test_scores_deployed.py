@@ -38,6 +38,7 @@ CLUSTERS = ("cluster1", "primary", "backup")
 def hub(plane: ControlPlane) -> Iterator[ControlPlane]:
     define(plane)
     plane.kubectl("apply", "--filename", str(SCORES / "namespace.yaml"))
+    until("the namespace has its service account", lambda: plane.has_default_account(NAMESPACE))
     with managed(plane, *CLUSTERS):
         yield plane
     plane.kubectl("delete", "--filename", str(SCORES / "namespace.yaml"))
