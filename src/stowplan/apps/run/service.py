@@ -23,6 +23,7 @@ from stowplan.apps.logging import Log
 from stowplan.apps.plugin_problems import PluginProblemLog
 from stowplan.apps.profile_loader import read_text
 from stowplan.apps.program import Program
+from stowplan.apps.reflector_gauges import ReflectorGauges
 from stowplan.apps.run import decision_lines, hung_mark, kube_scheduler, report_log
 from stowplan.apps.run.config_file import config_file
 from stowplan.apps.run.configuration import LoadedConfiguration, beside_kube_scheduler
@@ -31,7 +32,6 @@ from stowplan.apps.run.metrics import Metrics
 from stowplan.apps.run.options import RunOptions
 from stowplan.apps.run.recount import Recounter
 from stowplan.apps.run.tie_draw import TieDraw
-from stowplan.apps.unreadable_objects import UnreadableGauge
 from stowplan.apps.watchdog.stack import PluginQuestion
 from stowplan.engine import reports
 from stowplan.engine.scheduler import Scheduler
@@ -41,7 +41,7 @@ from stowplan.kube import credentials
 from stowplan.kube.extenders import Extenders
 from stowplan.kube.unreadable import UnreadableObject
 from stowplan.kube.writer import Writer
-from stowplan.objects.actions import Action
+from stowplan.objects.actions import Action, Bind
 from stowplan.objects.changes import Change, Result
 from stowplan.objects.errors import ConfigError, StowplanError
 from stowplan.objects.meta import Object
@@ -86,7 +86,7 @@ class SchedulerService(Program):
         self.engine_loop.engine.decisions.on_decision = decision_lines.writer(self.log)
         self._extenders: Extenders | None = None
         self._foreign_bindings = ForeignBindings(self.metrics.registry, self.log, time.monotonic)
-        self._unreadable = UnreadableGauge(self.metrics.registry)
+        self._reflector_gauges = ReflectorGauges(self.metrics.registry)
         self._recounter = Recounter(self.metrics.registry, self.log, self.plugin_problems)
 
     def _begin_recording(self) -> Recording | None:
@@ -203,7 +203,8 @@ class SchedulerService(Program):
     def _count(self, second: int) -> None:
         engine = self.engine_loop.engine
         self.metrics.read_engine(engine)
-        self._unreadable.read(self.reflectors)
+        self.metrics.show_leading("" if self._election is None else self._election.name, leading=self.leading)
+        self._reflector_gauges.read(self.reflectors)
         if second % READ_PLUGIN_GAUGES_EVERY == 0:
             self.metrics.read_plugins(engine, self.plugin_problems.report)
         self._recount(time.monotonic())
@@ -215,7 +216,12 @@ class SchedulerService(Program):
     # -- between the engine and the API server
 
     async def _perform(self, action: Action) -> Result:
-        return await self._writer.perform(action)
+        if not isinstance(action, Bind):
+            return await self._writer.perform(action)
+        began = time.monotonic()
+        result = await self._writer.perform(action)
+        self.metrics.binding_answered(result.status, time.monotonic() - began)
+        return result
 
     def _delay_events(self, busy: bool) -> None:
         """Bindings come first: events wait while pods wait to be bound."""
