@@ -49,7 +49,9 @@ from stowplan.objects.pods import Pod
 
 if TYPE_CHECKING:
     from stowplan.apps.http_server import HttpServer
+    from stowplan.apps.run.decision_file import DecisionFile
     from stowplan.apps.run.recording import Recording
+    from stowplan.framework.decision import Decision
 
 CONNECTIONS, EVENT_WRITERS = 64, 8
 MAX_EVENTS_DELAYED = 20_000  # beyond that events are written although pods wait to be bound
@@ -83,7 +85,8 @@ class SchedulerService(Program):
             on_problem=self.log.warning,
         )
         self.engine_loops = (self.engine_loop,)
-        self.engine_loop.engine.decisions.on_decision = decision_lines.writer(self.log)
+        self._decision_file = self._open_decision_file()
+        self.engine_loop.engine.decisions.on_decision = self._on_decision()
         self._extenders: Extenders | None = None
         self._foreign_bindings = ForeignBindings(self.metrics.registry, self.log, time.monotonic)
         self._reflector_gauges = ReflectorGauges(self.metrics.registry)
@@ -98,6 +101,29 @@ class SchedulerService(Program):
         recording = Recording(options.record, options.record_size, self.log)
         recording.begin(options, self.loaded, None if options.config is None else read_text(options.config))
         return recording
+
+    def _open_decision_file(self) -> DecisionFile | None:
+        options = self.options
+        if options.decision_log is None:
+            return None
+        from stowplan.apps.run.decision_file import DecisionFile  # only a scheduler with that log needs it
+
+        size, share = options.decision_log_size, options.decision_log_sample
+        found = DecisionFile(options.decision_log, size, share, self.metrics.registry, self.log)
+        found.started(self.loaded)
+        return found
+
+    def _on_decision(self) -> Callable[[Decision], None] | None:
+        """What is done with each decision; None if nothing is."""
+        file, writer = self._decision_file, decision_lines.writer(self.log)
+        if file is None or writer is None:
+            return writer if file is None else file.decided
+
+        def both(decision: Decision) -> None:
+            file.decided(decision)
+            writer(decision)
+
+        return both
 
     def _engine(self) -> Scheduler:
         configuration, recording = self.loaded.configuration, self._recording
@@ -289,6 +315,8 @@ class SchedulerService(Program):
         before, self._extenders = self._extenders, self._extenders_of(new)
         self._writer.extenders = self._extenders
         self.loaded = new
+        if self._decision_file is not None:
+            self._decision_file.started(new)
         if before is not None:
             await before.close()
         self.engine_loop.receive(())  # the loop may have something to decide now
@@ -327,6 +355,8 @@ class SchedulerService(Program):
 
     def _report(self, report: reports.Report) -> None:
         self.metrics.report(report)
+        if self._decision_file is not None:
+            self._decision_file.reported(report)
         if isinstance(report, reports.PluginMisbehaved):
             self.plugin_problems.report(report)
         elif isinstance(report, reports.BoundByAnother):
