@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import json
 import sys
 import time
 from collections.abc import Callable, Collection, Iterator
@@ -17,7 +18,9 @@ from typing import Any
 
 import pytest
 import yaml
+from click.testing import CliRunner
 
+from stowplan.apps.cli import main
 from tests.attacks.proxy import FINE, Proxy
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.deployed import DEPLOY
@@ -28,7 +31,7 @@ from tests.controlplane.pod_groups import configuration, gang
 from tests.controlplane.process import Program, until
 from tests.controlplane.served_hub import a_served_hub, with_three_clusters
 from tests.controlplane.spark import a_driver
-from tests.controlplane.stowplan_process import Stowplan, a_live_pod, apply, stowplan, wait_until_bound
+from tests.controlplane.stowplan_process import Stowplan, a_live_pod, apply, bound, stowplan, wait_until_bound
 from tests.embedded.running import EmbeddedCluster
 from tests.monitoring.dashboards import panels
 from tests.monitoring.prometheus import Prometheus, alerts, prometheus
@@ -71,10 +74,11 @@ def define(cluster: Cluster) -> None:
 
 def test_the_dashboards_of_a_healthy_scheduler(embedded: EmbeddedCluster, tmp_path: Path) -> None:
     define(embedded)
+    decisions = tmp_path / "decisions.jsonl"
     with (
         embedded.nodes(3, prefix="watched"),
         embedded.namespace("watched") as namespace,
-        stowplan(embedded, "watched", *arguments(tmp_path)) as program,
+        stowplan(embedded, "watched", *arguments(tmp_path), "--decision-log", str(decisions)) as program,
         prometheus(tmp_path / "prometheus", {"stowplan": program.port}) as found,
     ):
         program.wait_until_leading()
@@ -83,6 +87,28 @@ def test_the_dashboards_of_a_healthy_scheduler(embedded: EmbeddedCluster, tmp_pa
         for panel in panels():
             for query in panel.queries:
                 found.query(query)  # an error fails, no data does not
+        check_decisions(embedded, namespace, program, decisions)
+        check_bundle(program, decisions, tmp_path / "bundle.tar.gz")
+
+
+def check_decisions(cluster: Cluster, namespace: str, program: Stowplan, file: Path) -> None:
+    """The log has the binding of each pod, after the decision for that node."""
+
+    def events(name: str) -> dict[str, str]:
+        lines = map(json.loads, file.read_text(encoding="utf-8").splitlines())
+        return {each["pod"]: each["node"] for each in lines if each["event"] == name and each["node"]}
+
+    nodes = {f"{namespace}/{name}": node for name, node in bound(cluster, namespace).items()}
+    until("each binding is in the log", lambda: events("bound") == nodes, 60, program.explain)
+    assert nodes.items() <= events("decided").items()
+
+
+def check_bundle(program: Stowplan, decisions: Path, file: Path) -> None:
+    words = ["bundle", "--no-cluster", "--pages", f"http://127.0.0.1:{program.port}", "--decision-log", str(decisions)]
+    done = CliRunner().invoke(main, [*words, "-o", str(file)])
+    assert done.exit_code == 0, done.output
+    for name in ("metrics.txt", "configz.json", "leader.txt", "livez.txt", "readyz.txt", "podgroups.json"):
+        assert f"pages/127.0.0.1_{program.port}/{name}" in done.output
 
 
 def wait_for_data(
@@ -116,6 +142,11 @@ def more_work(cluster: Cluster, namespace: str) -> Callable[[], None]:
         apply(cluster, namespace, plain, *member)
 
     return more
+
+
+def more_decisions(hub: Hub) -> Callable[[], None]:
+    numbers = itertools.cycle((1, 2))
+    return lambda: hub.place("p", numberOfClusters=next(numbers))
 
 
 def has_data(series: list[dict[str, Any]]) -> bool:
@@ -227,7 +258,7 @@ def test_each_alert_fires_once_and_each_panel_has_data(plane: ControlPlane, tmp_
             make(at)
             fired.update(names)
             if make is errors:
-                wait_for_data(at.prometheus, "placement")
+                wait_for_data(at.prometheus, "placement", meanwhile=more_decisions(at.hub))
         assert fired == alerts().keys()
         at.pods("raises", 5)
         wait_for_data(at.prometheus, "scheduler", "groups", meanwhile=more_work(plane, at.namespace))

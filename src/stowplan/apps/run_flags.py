@@ -10,7 +10,7 @@ import click
 from stowplan.apps.flags import Command, amount, with_options
 
 
-class Amount(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.5 only
+class ByteAmount(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.5 only
     """A number of bytes, as a quantity of Kubernetes."""
 
     name = "amount"
@@ -24,12 +24,16 @@ def recording_options() -> Callable[[Command], Command]:
     return with_options(
         click.option("--record", type=file, help="Record what comes in, for `stowplan replay`."),
         click.option(
-            "--record-size", type=Amount(), default="1Gi", show_default=True, help="The recording ends at this size."
+            "--record-size",
+            type=ByteAmount(),
+            default="1Gi",
+            show_default=True,
+            help="The recording ends at this size.",
         ),
         click.option("--decision-log", type=file, help="Write a line of JSON for each decision, for audits."),
         click.option(
             "--decision-log-size",
-            type=Amount(),
+            type=ByteAmount(),
             default="100Mi",
             show_default=True,
             help="At this size the log becomes FILE.1, and a new one begins.",

@@ -42,7 +42,7 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 
 @dataclass(frozen=True)
-class Answer:
+class PageAnswer:
     """A page: its file in the bundle, and what it says; or else the problem."""
 
     file: str
@@ -60,21 +60,21 @@ def check(url: str, access: PageAccess) -> None:
         raise ConfigError(f"{url!r} would send the token unencrypted", path="--token-file", remedy=remedy)
 
 
-def answers(url: str, access: PageAccess) -> Iterator[Answer]:
+def answers(url: str, access: PageAccess) -> Iterator[PageAnswer]:
     """Ask for each page of a program."""
     opener, headers = _opener(access), _headers(access)
     for path, file in PAGES.items():
         request = urllib.request.Request(url.rstrip("/") + path, headers=headers)
         try:
             with opener.open(request, timeout=WITHIN) as answer:
-                yield Answer(file, answer.read(LARGEST))
+                yield PageAnswer(file, answer.read(LARGEST))
         except urllib.error.HTTPError as error:
             if path.startswith(("/livez", "/readyz")) and error.code == 500:  # what is not well is told so
-                yield Answer(file, error.read(LARGEST))
+                yield PageAnswer(file, error.read(LARGEST))
             elif error.code != 404 or path in NEEDED:
-                yield Answer(file, problem=f"{url}{path}: {error.code} {error.reason}")
+                yield PageAnswer(file, problem=f"{url}{path}: {error.code} {error.reason}")
         except (OSError, http.client.HTTPException) as error:
-            yield Answer(file, problem=f"{url}{path}: {error}")
+            yield PageAnswer(file, problem=f"{url}{path}: {error}")
             return
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from stowplan.columns.nodes.table import LiveNames
 from stowplan.engine import reports
 from stowplan.framework.decision import Decision, Trail
 from stowplan.framework.unread_trail import UnreadTrail
@@ -85,10 +86,12 @@ def _scores(trail: Trail, node: str) -> Entry:
     """The scores of the node and of the best others, before weighting, and the weighted totals."""
     if not len(trail.totals):
         return {}
-    best = np.argsort(-trail.totals, kind="stable")[:BEST].tolist()
+    most = min(BEST, len(trail.totals))
+    best = np.argpartition(-trail.totals, most - 1)[:most]
+    best = best[np.argsort(-trail.totals[best], kind="stable")].tolist()
     names = {at: trail.names[int(trail.feasible[at])] for at in best}
     if node not in names.values():  # a tie with many nodes, or another's choice: an extender's, a nomination
-        at = next((at for at, row in enumerate(trail.feasible.tolist()) if trail.names[row] == node), None)
+        at = _feasible_position(trail, node)
         names = ({} if at is None else {at: node}) | dict(list(names.items())[: BEST - 1])
     return {
         name: {
@@ -100,3 +103,14 @@ def _scores(trail: Trail, node: str) -> Entry:
         }
         for at, name in names.items()
     }
+
+
+def _feasible_position(trail: Trail, node: str) -> int | None:
+    """Which of the feasible nodes it is."""
+    names = trail.names
+    if isinstance(names, LiveNames):
+        place = names.position(node)
+    else:
+        place = next((at for at, name in enumerate(names) if name == node), None)
+    found = (trail.feasible == place).nonzero()[0] if place is not None else ()
+    return int(found[0]) if len(found) else None
