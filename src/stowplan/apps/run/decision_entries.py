@@ -112,5 +112,5 @@ def _feasible_position(trail: Trail, node: str) -> int | None:
         place = names.position(node)
     else:
         place = next((at for at, name in enumerate(names) if name == node), None)
-    found = (trail.feasible == place).nonzero()[0] if place is not None else ()
-    return int(found[0]) if len(found) else None
+    found = [] if place is None else (trail.feasible == place).nonzero()[0].tolist()
+    return found[0] if found else None

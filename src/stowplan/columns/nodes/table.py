@@ -97,9 +97,9 @@ class LiveNames:
         """Return where a name is; None if it is not one of these."""
         if self._names is not None:
             return self._names.index(name) if name in self._names else None
-        row = self._table.row_of.get(name)
-        found = (self._rows == row).nonzero()[0] if row is not None else ()
-        return int(found[0]) if len(found) else None
+        row = self._table.row_of.get(name, -1)
+        found = (self._rows == row).nonzero()[0].tolist()
+        return found[0] if found else None
 
 
 class NodeTable(NamedRows):
