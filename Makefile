@@ -9,7 +9,7 @@ READY := .venv/.ready
 WORKERS ?= 3
 PYTEST := $(BIN)/pytest -q -n $(WORKERS) --dist loadscope --no-loadscope-reorder --max-worker-restart=0
 
-.PHONY: setup demo browser test test-full check lint types imports format bench bench-quick bench-live bench-start bench-explain bench-what-if bench-load bench-scale bench-fgd bench-history bench-embedded oracle soak kube-tests controlplane clean help
+.PHONY: setup demo browser test-tools test test-full check lint types imports format bench bench-quick bench-live bench-start bench-explain bench-what-if bench-load bench-scale bench-fgd bench-history bench-embedded oracle soak kube-tests controlplane clean help
 
 help:                ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 16
@@ -42,6 +42,9 @@ browser:             ## install Chromium for the tests of reports, where there i
 BROWSERS = chromium chromium-browser google-chrome google-chrome-stable
 AS_ROOT = $(shell test "$$(id -u)" = 0 || echo sudo)
 
+test-tools: setup    ## fetch Prometheus and promtool for the tests of alerts and dashboards (Debian; nothing is installed)
+	-@$(BIN)/python -m tests.monitoring.tools
+
 check: lint types imports  ## ruff, mypy and the import contract of the packages
 
 lint: setup
@@ -55,10 +58,10 @@ types: setup
 imports: setup
 	$(BIN)/lint-imports
 
-test: check          ## the checks and tests that CI runs
+test: check test-tools ## the checks and tests that CI runs
 	$(PYTEST) -m 'not full'
 
-test-full: check browser ## also long fuzz runs, and new scenarios compared with kube-scheduler's own code (needs Go and a browser)
+test-full: check browser test-tools ## also long fuzz runs, and new scenarios compared with kube-scheduler's own code (needs Go and a browser)
 	STOWPLAN_HYPOTHESIS=full STOWPLAN_BROWSER=required $(PYTEST)
 	$(BIN)/python -m tests.oracle
 

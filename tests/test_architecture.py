@@ -47,6 +47,7 @@ OTHER_TESTS = (
     "deploy",
     "engine/situations",
     "examples",
+    "monitoring",
     "kube_tests",
     "oracle",
     "oracle/draw",

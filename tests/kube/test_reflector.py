@@ -145,9 +145,11 @@ async def test_bookmarks_move_the_place_to_go_on_from() -> None:
     store = Store()
     await store.put("a")
     async with reflecting(store) as running:
-        store.version = 50
+        await until(lambda: running.watches == 1)
+        store.version, heard = 50, running.reflector.heard
         await store.say("BOOKMARK", {"metadata": {"resourceVersion": "50"}})
         await until(lambda: running.reflector.cache.resource_version == "50")
+        assert running.reflector.heard > heard, "a sign of life"
         store.forget()
         await store.cut()
         await until(lambda: running.watches == 2)

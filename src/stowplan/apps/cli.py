@@ -9,16 +9,17 @@ from typing import IO, Any
 
 import click
 
+from stowplan.apps.bundle.commands import KUBERNETES, bundle
 from stowplan.apps.capacity.commands import capacity
-from stowplan.apps.flags import FEATURE_GATES, FROM, OUTPUT, PLUGIN_PATH, LogLevel, WholeHelp, amount, serving_options
+from stowplan.apps.flags import FEATURE_GATES, FROM, OUTPUT, PLUGIN_PATH, LogLevel, WholeHelp, serving_options
 from stowplan.apps.kube_scheduler_flags import KubeSchedulerCommand, boolean_option, kube_scheduler_options
+from stowplan.apps.run_flags import recording_options
 from stowplan.apps.shadow.commands import shadow
 from stowplan.apps.simulate.commands import simulate
 from stowplan.apps.what_if.commands import what_if
 from stowplan.objects.errors import ConfigError, StowplanError
 
 EXIT_CODES = "Exit codes: 0 success, 1 the answer is no (something differs), 2 the input cannot be used."
-KUBERNETES = "1.36"  # the kube-scheduler whose decisions we make
 
 
 class Commands(WholeHelp):
@@ -87,11 +88,9 @@ def parity(files: tuple[Path, ...], show: int, out: IO[str] | None, data: Path |
     help="An unschedulable pod is attempted again after this time, even if nothing changed.",
 )
 @click.option("--replace", is_flag=True, help="Serve default-scheduler although kube-scheduler still holds its lease.")
-@click.option("--record", type=click.Path(path_type=Path), help="Record what comes in, for `stowplan replay`.")
-@click.option("--record-size", default="1Gi", show_default=True, help="The recording ends at this size.")
+@recording_options()
 def run(
     longest_wait: str,
-    record_size: str,
     tls_min_version: str,
     tls_cipher_suites: tuple[str, ...],
     always_allow_paths: tuple[str, ...] | None,
@@ -110,10 +109,9 @@ def run(
     if wait is None or wait <= 0:
         hint = "--pod-max-in-unschedulable-pods-duration"
         raise click.BadParameter(f"{longest_wait!r} is not a duration such as 5m", param_hint=hint)
-    most = amount("--record-size", record_size)
     import_path.leave_out_current_folder()
     security = serving_security.read(tls_min_version, tls_cipher_suites, always_allow_paths)
-    sys.exit(service.run(RunOptions(longest_wait=wait, record_size=most, security=security, **options)))
+    sys.exit(service.run(RunOptions(longest_wait=wait, security=security, **options)))
 
 
 @main.command(epilog="Exit codes: 0 each pod would get a node, 1 a pod would not, 2 the input cannot be used.")
@@ -189,7 +187,7 @@ def up(**options: Any) -> None:
     sys.exit(command.run(command.UpOptions(**options)))
 
 
-for _each in (simulate, what_if, capacity, shadow):
+for _each in (bundle, simulate, what_if, capacity, shadow):
     main.add_command(_each)
 
 

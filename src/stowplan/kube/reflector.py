@@ -14,6 +14,7 @@ a reflector: what cannot be read of one object is that object's alone (`unreadab
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -37,7 +38,8 @@ MIN_WATCH_SECONDS = 1.0  # seconds; a watch that ended sooner without an event i
 class Reflector:
     """Run `run` as a task. `synced` is set when all existing objects have been sent, or the kind is not served.
 
-    `namespace`: follow the objects of this namespace only.
+    `namespace`: follow the objects of this namespace only. `heard`: when the server last said anything about the kind,
+    by `time.monotonic`.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class Reflector:
         self.cache = ReflectorCache(resource, on_problem, keep_raw=keep_raw, on_unreadable=on_unreadable)
         self.synced = asyncio.Event()
         self.served = True
+        self.heard = time.monotonic()
         self._client, self._sink, self._on_problem = client, sink, on_problem
         self._namespace, self._page_size, self._recheck_after = namespace, page_size, recheck_after
         self._generator = client.transport.generator
@@ -88,6 +91,7 @@ class Reflector:
         """The kind is not served: all known objects are gone. Check again later."""
         self._send(self.cache.remove_missing(set()))
         self.served = False
+        self.heard = time.monotonic()
         self.synced.set()
         await asyncio.sleep(self._recheck_after * self._generator.uniform(0.75, 1.25))
 
@@ -105,6 +109,7 @@ class Reflector:
         seen: set[str] = set()
         version = ""
         async for page in self._client.list_pages(resource, namespace=self._namespace, limit=limit):
+            self.heard = time.monotonic()
             items = page.items or ()
             for begin in range(0, len(items), SLICE):
                 self._send(self.cache.apply_page(items[begin : begin + SLICE], seen))
@@ -133,7 +138,9 @@ class Reflector:
         begun, version = loop.time(), self.cache.resource_version
         seconds = int(self._generator.uniform(*WATCH_SECONDS))
         async with self._client.watch(resource, version, namespace=self._namespace, seconds=seconds) as watch:
+            self.heard = time.monotonic()
             async for events in watch.batches():
+                self.heard = time.monotonic()
                 self._apply(events)
                 self._backoff.reset()
         if self.cache.resource_version == version and loop.time() - begun < MIN_WATCH_SECONDS:

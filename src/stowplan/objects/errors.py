@@ -9,6 +9,8 @@ Verdicts about pods are values (`framework.verdict`), never exceptions.
 
 from __future__ import annotations
 
+import re
+
 
 class StowplanError(Exception):
     """The base of all exceptions. Their texts can be shown to a user."""
@@ -41,3 +43,12 @@ class PluginError(StowplanError):
     def __init__(self, plugin: str, point: str, problem: str, place: str = "") -> None:
         self.plugin, self.point, self.problem, self.place = plugin, point, problem, place
         super().__init__(f'plugin "{plugin}" failed at {point}: {problem}')
+
+    @staticmethod
+    def named_in(text: str) -> tuple[str, str] | None:
+        """Return the plugin and the point of the error in this text; None if it has none."""
+        found = _FAILED.search(text)
+        return None if found is None else (found[1], found[2])
+
+
+_FAILED = re.compile(r'plugin "([^"]+)" failed at (\w+): ')

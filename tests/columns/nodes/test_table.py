@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stowplan.columns.nodes.table import ABSENT
+from stowplan.columns.nodes.table import ABSENT, LiveNames
 from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.state import ClusterState
 from stowplan.objects.changes import Gone, Put
@@ -172,3 +172,12 @@ def test_an_unknown_node_may_be_deleted() -> None:
     state = ClusterState()
     state.apply(Gone(a_node("never-seen")))
     assert state.table.row_of == {} and len(Cluster(state).nodes) == 0
+
+
+def test_where_a_name_is_in_the_list_of_live_names() -> None:
+    state = a_state(nodes=["a", "b", "c"])
+    state.apply(Gone(a_node("b")))
+    names = LiveNames(state.table)
+    for _ in range(2):  # as rows, and as texts that were copied
+        assert [names.position(name) for name in "abcd"] == [0, None, 1, None]
+        names.copy()

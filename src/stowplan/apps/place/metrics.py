@@ -47,6 +47,11 @@ class PlacementMetrics:
             "stowplan_placements", "Placements, by their conditions.", ("result",), registry=self.registry
         )
         self._clusters = Gauge("stowplan_placement_clusters", "Clusters that are available.", registry=self.registry)
+        self._expired = Gauge(
+            "stowplan_placement_expired_scores",
+            "AddOnPlacementScores that are no longer valid, so that they do not count.",
+            registry=self.registry,
+        )
         self._leading = Gauge("stowplan_placement_leading", "1 if this replica writes.", registry=self.registry)
         self._counted = 0
 
@@ -93,12 +98,13 @@ class PlacementMetrics:
 
     # -- from the state of the engine, once a second
 
-    def read_engine(self, engine: PlacementScheduler, *, leading: bool) -> None:
+    def read_engine(self, engine: PlacementScheduler, now: float, *, leading: bool) -> None:
         found = Tally(map(_result, engine.placements.values()))
         for result in ("satisfied", "unsatisfied", "misconfigured", "undecided"):
             self._placements.labels(result).set(found[result])
         self._clusters.set(int(engine.fleet.available.sum()))
         self._leading.set(leading)
+        self._expired.set(engine.fleet.expired_scores(now))
 
     def text(self, accept: str) -> tuple[bytes, str]:
         return exposition(self.registry, accept)

@@ -25,7 +25,7 @@ from stowplan.apps.place.metrics import PlacementMetrics
 from stowplan.apps.place.options import PlaceOptions
 from stowplan.apps.plugin_problems import PluginProblemLog
 from stowplan.apps.program import Program
-from stowplan.apps.unreadable_objects import UnreadableGauge
+from stowplan.apps.reflector_gauges import ReflectorGauges
 from stowplan.engine.reports import PluginMisbehaved
 from stowplan.kube import credentials
 from stowplan.kube.resources import LEASES, RESOURCES
@@ -67,7 +67,7 @@ class PlacementService(Program):
             election=options.election if options.leader_elect else None,
         )
         self.metrics = PlacementMetrics()
-        self._unreadable = UnreadableGauge(self.metrics.registry)
+        self._reflector_gauges = ReflectorGauges(self.metrics.registry)
         self.plugin_problems = PluginProblemLog(self.log)
         policy, reschedule = self.metrics.timed(self.loaded.policy), options.reschedule
         engine = PlacementEngine(
@@ -146,8 +146,8 @@ class PlacementService(Program):
         reported: list[str] = []
         while True:
             await asyncio.sleep(1.0)
-            self.metrics.read_engine(self.engine_loop.engine, leading=self.leading)
-            self._unreadable.read(self.reflectors)
+            self.metrics.read_engine(self.engine_loop.engine, time.time(), leading=self.leading)
+            self._reflector_gauges.read(self.reflectors)
             missing = self.missing if self.synced else reported
             if missing != reported:
                 reported = missing

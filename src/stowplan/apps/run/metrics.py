@@ -12,6 +12,7 @@ from stowplan.apps.exposition import exposition
 from stowplan.apps.metric_factory import MetricFactory, exponential
 from stowplan.apps.run import group_metrics
 from stowplan.apps.run.group_metrics import GroupMetrics
+from stowplan.apps.run.own_metrics import OwnMetrics
 from stowplan.apps.run.plugin_gauges import PluginGauges
 from stowplan.apps.run.plugin_timing import PluginTimes
 from stowplan.engine import reports
@@ -69,9 +70,7 @@ class Metrics:
         self._after_flush = new.counter(
             "pod_scheduled_after_flush_total", "Pods that were bound after a flush of the unschedulable queue."
         )
-        self._unconfirmed = MetricFactory(self.registry, "stowplan_").counter(
-            "unconfirmed_bindings_total", "Bindings that were answered with success, and not carried out."
-        )
+        self._own = OwnMetrics(self.registry, clock)
         self._cache = new.gauge("cache_size", "Objects in the scheduler's cache.", "type")
         self._plugin_times = PluginTimes(new)
         self._plugin_gauges = PluginGauges(self.registry)
@@ -98,14 +97,23 @@ class Metrics:
                 self._sli.labels(attempts).observe(max(self._clock() - report.since, 0.0))
                 self._after_flush.inc(report.flushed)
             case reports.BindingUnconfirmed():
-                self._unconfirmed.inc()
+                self._own.unconfirmed.inc()
             case reports.AttemptFailed():
+                self._own.attempt_failed(report)
                 self._attempted("error" if report.error else "unschedulable", report.profile)
             case reports.PreemptionStarted():
                 self._preemptions.inc()
                 self._victims.observe(report.victims)
+            case reports.PluginMisbehaved():
+                self._own.plugin_errors.labels(report.plugin, report.point).inc()
             case reports.PermitWaited():
                 self._permit_seconds.labels("Success" if report.allowed else "Unschedulable").observe(report.seconds)
+
+    def binding_answered(self, status: int, seconds: float) -> None:
+        self._own.binding_seconds.labels(str(status)).observe(seconds)
+
+    def show_leading(self, lease: str, *, leading: bool) -> None:
+        self._own.leading.labels(lease).set(leading)
 
     def _attempted(self, result: str, profile: str) -> None:
         self._attempts.labels(result, profile).inc()
@@ -133,6 +141,7 @@ class Metrics:
             self._unschedulable.labels(plugin, profile).set(number)
         self._unschedulable_shown = set(rejected)
         self._plugin_times.count_calls()
+        self._own.read_engine(engine)
         self._cache.labels("nodes").set(len(engine.state.table.live_rows()))
         self._cache.labels("pods").set(len(engine.state.pods))
         self._cache.labels("assumed_pods").set(len(engine.assumed_pods))

@@ -46,6 +46,9 @@ class RunOptions:
     profiling: bool | None = None
     record: Path | None = None
     record_size: int = 1 << 30  # bytes
+    decision_log: Path | None = None
+    decision_log_size: int = 100 << 20  # bytes
+    decision_log_sample: float = 1.0  # of the pods
     security: ServingSecurity = DEFAULT_SECURITY
 
     def election(self, configuration: Configuration) -> ElectionSettings | None:

@@ -23,6 +23,7 @@ from stowplan.apps.logging import Log
 from stowplan.apps.plugin_problems import PluginProblemLog
 from stowplan.apps.profile_loader import read_text
 from stowplan.apps.program import Program
+from stowplan.apps.reflector_gauges import ReflectorGauges
 from stowplan.apps.run import decision_lines, hung_mark, kube_scheduler, report_log
 from stowplan.apps.run.config_file import config_file
 from stowplan.apps.run.configuration import LoadedConfiguration, beside_kube_scheduler
@@ -31,7 +32,6 @@ from stowplan.apps.run.metrics import Metrics
 from stowplan.apps.run.options import RunOptions
 from stowplan.apps.run.recount import Recounter
 from stowplan.apps.run.tie_draw import TieDraw
-from stowplan.apps.unreadable_objects import UnreadableGauge
 from stowplan.apps.watchdog.stack import PluginQuestion
 from stowplan.engine import reports
 from stowplan.engine.scheduler import Scheduler
@@ -41,7 +41,7 @@ from stowplan.kube import credentials
 from stowplan.kube.extenders import Extenders
 from stowplan.kube.unreadable import UnreadableObject
 from stowplan.kube.writer import Writer
-from stowplan.objects.actions import Action
+from stowplan.objects.actions import Action, Bind
 from stowplan.objects.changes import Change, Result
 from stowplan.objects.errors import ConfigError, StowplanError
 from stowplan.objects.meta import Object
@@ -49,7 +49,9 @@ from stowplan.objects.pods import Pod
 
 if TYPE_CHECKING:
     from stowplan.apps.http_server import HttpServer
+    from stowplan.apps.run.decision_file import DecisionFile
     from stowplan.apps.run.recording import Recording
+    from stowplan.framework.decision import Decision
 
 CONNECTIONS, EVENT_WRITERS = 64, 8
 MAX_EVENTS_DELAYED = 20_000  # beyond that events are written although pods wait to be bound
@@ -83,10 +85,11 @@ class SchedulerService(Program):
             on_problem=self.log.warning,
         )
         self.engine_loops = (self.engine_loop,)
-        self.engine_loop.engine.decisions.on_decision = decision_lines.writer(self.log)
+        self._decision_file = self._open_decision_file()
+        self.engine_loop.engine.decisions.on_decision = self._on_decision()
         self._extenders: Extenders | None = None
         self._foreign_bindings = ForeignBindings(self.metrics.registry, self.log, time.monotonic)
-        self._unreadable = UnreadableGauge(self.metrics.registry)
+        self._reflector_gauges = ReflectorGauges(self.metrics.registry)
         self._recounter = Recounter(self.metrics.registry, self.log, self.plugin_problems)
 
     def _begin_recording(self) -> Recording | None:
@@ -98,6 +101,29 @@ class SchedulerService(Program):
         recording = Recording(options.record, options.record_size, self.log)
         recording.begin(options, self.loaded, None if options.config is None else read_text(options.config))
         return recording
+
+    def _open_decision_file(self) -> DecisionFile | None:
+        options = self.options
+        if options.decision_log is None:
+            return None
+        from stowplan.apps.run.decision_file import DecisionFile  # only a scheduler with that log needs it
+
+        size, share = options.decision_log_size, options.decision_log_sample
+        found = DecisionFile(options.decision_log, size, share, self.metrics.registry, self.log)
+        found.started(self.loaded)
+        return found
+
+    def _on_decision(self) -> Callable[[Decision], None] | None:
+        """What is done with each decision; None if nothing is."""
+        file, writer = self._decision_file, decision_lines.writer(self.log)
+        if file is None or writer is None:
+            return writer if file is None else file.decided
+
+        def both(decision: Decision) -> None:
+            file.decided(decision)
+            writer(decision)
+
+        return both
 
     def _engine(self) -> Scheduler:
         configuration, recording = self.loaded.configuration, self._recording
@@ -203,7 +229,8 @@ class SchedulerService(Program):
     def _count(self, second: int) -> None:
         engine = self.engine_loop.engine
         self.metrics.read_engine(engine)
-        self._unreadable.read(self.reflectors)
+        self.metrics.show_leading("" if self._election is None else self._election.name, leading=self.leading)
+        self._reflector_gauges.read(self.reflectors)
         if second % READ_PLUGIN_GAUGES_EVERY == 0:
             self.metrics.read_plugins(engine, self.plugin_problems.report)
         self._recount(time.monotonic())
@@ -215,7 +242,12 @@ class SchedulerService(Program):
     # -- between the engine and the API server
 
     async def _perform(self, action: Action) -> Result:
-        return await self._writer.perform(action)
+        if not isinstance(action, Bind):
+            return await self._writer.perform(action)
+        began = time.monotonic()
+        result = await self._writer.perform(action)
+        self.metrics.binding_answered(result.status, time.monotonic() - began)
+        return result
 
     def _delay_events(self, busy: bool) -> None:
         """Bindings come first: events wait while pods wait to be bound."""
@@ -283,6 +315,8 @@ class SchedulerService(Program):
         before, self._extenders = self._extenders, self._extenders_of(new)
         self._writer.extenders = self._extenders
         self.loaded = new
+        if self._decision_file is not None:
+            self._decision_file.started(new)
         if before is not None:
             await before.close()
         self.engine_loop.receive(())  # the loop may have something to decide now
@@ -321,6 +355,8 @@ class SchedulerService(Program):
 
     def _report(self, report: reports.Report) -> None:
         self.metrics.report(report)
+        if self._decision_file is not None:
+            self._decision_file.reported(report)
         if isinstance(report, reports.PluginMisbehaved):
             self.plugin_problems.report(report)
         elif isinstance(report, reports.BoundByAnother):

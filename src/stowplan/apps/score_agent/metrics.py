@@ -8,16 +8,16 @@ from prometheus_client import CollectorRegistry
 
 from stowplan.apps.exposition import exposition
 from stowplan.apps.metric_factory import MetricFactory, exponential
-from stowplan.apps.unreadable_objects import UnreadableGauge
+from stowplan.apps.reflector_gauges import ReflectorGauges
 
 SECONDS = exponential(0.005, 2, 14)
 
 
 class ScoreAgentMetrics:
     def __init__(self) -> None:
-        self._registry = CollectorRegistry()
-        self.unreadable = UnreadableGauge(self._registry)
-        make = MetricFactory(self._registry, "stowplan_scores_")
+        self.registry = CollectorRegistry()
+        self.reflector_gauges = ReflectorGauges(self.registry)
+        make = MetricFactory(self.registry, "stowplan_scores_")
         self.rounds = make.counter("rounds", "Rounds: done, or failed for some cluster.", "result")
         self.seconds = make.histogram("round_duration_seconds", "Seconds that a round took.", buckets=SECONDS)
         self.objects = make.counter(
@@ -47,4 +47,4 @@ class ScoreAgentMetrics:
 
     def text(self, accept: str) -> tuple[bytes, str]:
         """Return the metrics and their content type."""
-        return exposition(self._registry, accept)
+        return exposition(self.registry, accept)

@@ -157,7 +157,7 @@ class ScoreAgentService(Program):
     async def _tick(self) -> None:
         while True:
             self._alive_at = time.monotonic()
-            self.metrics.unreadable.read(self.reflectors)
+            self.metrics.reflector_gauges.read(self.reflectors)
             if self._token is not None:
                 self.metrics.token_expiry.set(self._token.expires_at or 0.0)
             await asyncio.sleep(1.0)

@@ -6,14 +6,14 @@ from prometheus_client import CollectorRegistry
 
 from stowplan.apps.exposition import exposition
 from stowplan.apps.metric_factory import MetricFactory
-from stowplan.apps.unreadable_objects import UnreadableGauge
+from stowplan.apps.reflector_gauges import ReflectorGauges
 from stowplan.shadow.verdict import KINDS
 
 
 class ShadowMetrics:
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
-        self.unreadable = UnreadableGauge(self._registry)
+        self.reflector_gauges = ReflectorGauges(self._registry)
         make = MetricFactory(self._registry, "stowplan_shadow_")
         self.decisions = make.counter(
             "decisions", "Decisions of the running scheduler, by what we say of them.", "kind"

@@ -167,5 +167,5 @@ class ShadowService(Program):
         self.metrics.undue.set(self.shadow.unjudged)
         self.metrics.missed.set(self.shadow.missed)
         self.metrics.undecided.set(self.shadow.undecided)
-        self.metrics.unreadable.read(self.reflectors)
+        self.metrics.reflector_gauges.read(self.reflectors)
         self._output.count(self.shadow.counts, behind)

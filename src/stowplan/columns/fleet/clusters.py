@@ -211,6 +211,10 @@ class Fleet(NamedRows):
             scores = self._scores[resource] = ResourceScores(self.capacity)
         return scores
 
+    def expired_scores(self, now: float) -> int:
+        """Return how many objects with scores have expired."""
+        return sum(int(scores.expired(now).sum()) for scores in self._scores.values())
+
     def known_scores(self, resource: str) -> ResourceScores | None:
         """Return the AddOnPlacementScores of this name, if there are any: expressions may make up many names."""
         return self._scores.get(resource)

@@ -93,6 +93,14 @@ class LiveNames:
         self.copy()
         return iter(self._names or ())
 
+    def position(self, name: str) -> int | None:
+        """Return where a name is; None if it is not one of these."""
+        if self._names is not None:
+            return self._names.index(name) if name in self._names else None
+        row = self._table.row_of.get(name, -1)
+        found = (self._rows == row).nonzero()[0].tolist()
+        return found[0] if found else None
+
 
 class NodeTable(NamedRows):
     def __init__(self) -> None:

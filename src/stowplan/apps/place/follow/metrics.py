@@ -6,13 +6,13 @@ from prometheus_client import CollectorRegistry
 
 from stowplan.apps.exposition import exposition
 from stowplan.apps.metric_factory import MetricFactory
-from stowplan.apps.unreadable_objects import UnreadableGauge
+from stowplan.apps.reflector_gauges import ReflectorGauges
 
 
 class FollowMetrics:
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
-        self.unreadable = UnreadableGauge(self._registry)
+        self.reflector_gauges = ReflectorGauges(self._registry)
         make = MetricFactory(self._registry, "stowplan_follow_")
         self._clusters = make.gauge("clusters", "Clusters: chosen by the Placement, settled, failing.", "state")
         self._final = make.gauge("choice_final", "1 if clusters that are not chosen lose the workload.")

@@ -153,7 +153,7 @@ class FollowService(Program):
 
     def _show(self) -> None:
         choice = self.rollout.choice
-        self.metrics.unreadable.read(self.reflectors)
+        self.metrics.reflector_gauges.read(self.reflectors)
         self.metrics.show(
             chosen=len(choice.clusters),
             settled=len(self.rollout.settled),
