@@ -34,7 +34,9 @@ def package(control: str, files: Mapping[str, str | int]) -> bytes:
     whole = b"!<arch>\n"
     members = {"debian-binary": b"2.0\n", "control.tar.xz": tar({"control": control}), "data.tar.xz": tar(files)}
     for name, data in members.items():
-        whole += f"{name:<16}{0:<12}{0:<6}{0:<6}{'100644':<8}{len(data):<10}`\n".encode() + data + b"\n" * (len(data) % 2)
+        whole += (
+            f"{name:<16}{0:<12}{0:<6}{0:<6}{'100644':<8}{len(data):<10}`\n".encode() + data + b"\n" * (len(data) % 2)
+        )
     return whole
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-
 from deploy.image.archives import ArchiveError, control, metadata_of, unpack_package, unpack_wheel
 from deploy.image.tree import Tree
+
 from tests.image import parts
 
 FILES: dict[str, str | int] = {

@@ -1,4 +1,4 @@
-"""The locks that are committed: whole, and at the versions that constraints.txt names. What is wrong with one is told."""
+"""The locks that are committed: whole, and at the versions of constraints.txt. What is wrong with one is told."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import tomllib
 from pathlib import Path
 
 import pytest
-
 from deploy.image import fetching, locks
 from deploy.image.fetching import FetchError, Mirrors
 from deploy.image.locks import BACKEND, WHEELS, LockError, Package, normal
@@ -16,12 +15,8 @@ from deploy.image.renewal import different, stanza
 from deploy.image.selection import ARCHITECTURES, PACKAGES
 
 ROOT = Path(__file__).parents[2]
-PINNED = dict(
-    (normal(name), version)
-    for name, _, version in (
-        line.partition("==") for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").split()
-    )
-)
+CONSTRAINTS = (ROOT / "constraints.txt").read_text(encoding="utf-8").split()
+PINNED = {normal(name): version for name, _, version in (line.partition("==") for line in CONSTRAINTS)}
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
@@ -48,9 +43,7 @@ def test_the_backend_is_locked() -> None:
 
 
 def test_wheels_are_written_as_they_are_read() -> None:
-    story = "".join(
-        line[2:] + "\n" for line in WHEELS.read_text(encoding="utf-8").splitlines() if line.startswith("#")
-    )
+    story = "".join(line[2:] + "\n" for line in WHEELS.read_text(encoding="utf-8").splitlines() if line.startswith("#"))
     assert locks.written_wheels(locks.wheels(), story.strip()) == WHEELS.read_text(encoding="utf-8")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from deploy.image.tree import SHARED, Tree, in_any
 
 
