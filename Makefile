@@ -9,7 +9,7 @@ READY := .venv/.ready
 WORKERS ?= 3
 PYTEST := $(BIN)/pytest -q -n $(WORKERS) --dist loadscope --no-loadscope-reorder --max-worker-restart=0
 
-.PHONY: setup demo browser test-tools test test-full check lint types imports format bench bench-quick bench-live bench-start bench-explain bench-what-if bench-load bench-scale bench-fgd bench-history bench-embedded oracle soak kube-tests controlplane clean help
+.PHONY: setup demo browser test-tools test test-full check lint types imports format bench bench-quick bench-live bench-start bench-explain bench-what-if bench-load bench-scale bench-fgd bench-history bench-embedded oracle soak kube-tests controlplane image image-lock clean help
 
 help:                ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 16
@@ -104,6 +104,12 @@ bench-embedded: setup ## 2,000 nodes and 20,000 pods in an embedded cluster, abo
 
 oracle: setup        ## build the recorder of kube-scheduler's decisions (needs Go)
 	$(BIN)/python -m tests.oracle --build-only
+
+image: setup         ## an OCI image in build/image, reproducible, for amd64 and arm64 (Linux); ARGS='--plugin WHEEL'
+	$(BIN)/python -m deploy.image build $(ARGS)
+
+image-lock: setup    ## pin the image's packages and wheels at the versions of today (Debian); ARGS='--check' only tells
+	$(BIN)/python -m deploy.image lock $(ARGS)
 
 soak: setup          ## an hour of storm on a real control plane, with faults and poison (needs Go once); ARGS='--minutes 10'
 	$(BIN)/python -m tests.soak $(ARGS)

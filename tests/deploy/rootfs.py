@@ -14,15 +14,15 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-SCRIPT = Path(__file__).parents[2] / "deploy" / "rootfs.sh"
+ROOT = Path(__file__).parents[2]
 NONROOT = 65532
 
 
 @contextmanager
-def assembled(folder: Path) -> Iterator[Path]:
-    """Assemble the root filesystem in that folder; it is 200 MB, and removed afterwards."""
-    environment = os.environ | {"PYTHON": sys.executable}
-    done = subprocess.run([SCRIPT, folder], env=environment, capture_output=True, text=True, check=False)
+def assembled(folder: Path, *flags: str) -> Iterator[Path]:
+    """Write the image's files into that folder; they are 150 MB, and removed afterwards. `flags`: of the command."""
+    words = [sys.executable, "-m", "deploy.image", "rootfs", str(folder), *flags]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     try:
         yield folder

@@ -1,10 +1,11 @@
-"""The image without a builder: assembled by deploy/rootfs.sh, and started as in a container."""
+"""The files of the image, written into a folder, and started as in a container."""
 
 from __future__ import annotations
 
 import os
 import stat
 import subprocess
+import sys
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
@@ -84,26 +85,10 @@ def test_all_modules_are_compiled(root: Path) -> None:
     assert sources == compiled
 
 
-@pytest.mark.parametrize("arguments", [[], ["--app-only"], ["one", "two"]])
-def test_wrong_arguments_print_the_usage(arguments: list[str]) -> None:
-    done = subprocess.run([rootfs.SCRIPT, *arguments], capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert done.stderr.startswith("usage: ")
-
-
 def test_a_folder_that_is_not_empty_is_refused(tmp_path: Path) -> None:
     (tmp_path / "precious").touch()
-    done = subprocess.run([rootfs.SCRIPT, tmp_path], capture_output=True, text=True, check=False)
+    words = [sys.executable, "-m", "deploy.image", "rootfs", str(tmp_path)]
+    done = subprocess.run(words, cwd=rootfs.ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "is not empty" in done.stderr
     assert [file.name for file in tmp_path.iterdir()] == ["precious"]
-
-
-def test_the_containerfile_copies_what_the_script_needs() -> None:
-    folder = rootfs.SCRIPT.parent
-    text = (folder / "Containerfile").read_text()
-    for name in ("pyproject.toml", "constraints.txt", "README.md", "LICENSE", "deploy/rootfs.sh", "deploy/launcher.py"):
-        assert name in text
-        assert (folder.parent / name).exists()
-    let_in = (folder.parent / ".containerignore").read_text().splitlines()
-    assert {"!pyproject.toml", "!constraints.txt", "!README.md", "!LICENSE", "!src", "!deploy"} <= {*let_in}
