@@ -12,6 +12,7 @@ Who binds the pods and says that they are ready is not its business: kube-schedu
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
@@ -22,6 +23,7 @@ from tests.controlplane.plane import ControlPlane
 from tests.controlplane.process import Program
 from tests.deploy import rootfs
 
+HELD = "stowplan.io/runs"  # the finalizer of a pod whose process runs
 ENDED = 90.0  # seconds; the grace period of a pod is shorter
 
 
@@ -139,6 +141,7 @@ class Kubelet:
         for uid in wanted.keys() - self.running.keys():
             folder = self.folder / uid
             folder.mkdir(mode=0o755, parents=True)
+            self._hold(wanted[uid], [HELD])
             self.running[uid] = PodProcess(self.plane, wanted[uid], self.root, folder)
         for uid in self.running.keys() - wanted.keys():
             self._end(uid)
@@ -155,7 +158,15 @@ class Kubelet:
         process = self.running.pop(uid)
         self.ended.append(process)
         process.program.stop(ENDED)
+        self._hold(process.pod, [])
         assert process.program.code == 0, process.program.tail()
+
+    def _hold(self, pod: Any, finalizers: list[str]) -> None:
+        """A pod goes when its containers have ended, and its token with it; kwok alone would let it go at once."""
+        about = pod["metadata"]
+        patch = json.dumps({"metadata": {"finalizers": finalizers or None}})
+        words = ("patch", "pod", about["name"], "--namespace", about["namespace"], "--type=merge", "--patch", patch)
+        self.plane.kubectl(*words)
 
     def __enter__(self) -> Self:
         return self
@@ -163,6 +174,7 @@ class Kubelet:
     def __exit__(self, *_: object) -> None:
         for process in self.running.values():
             process.program.stop()
+            self._hold(process.pod, [])
 
 
 def is_to_run(pod: Any) -> bool:

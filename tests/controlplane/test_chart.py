@@ -63,7 +63,7 @@ def kubelet(server: ControlPlane, root: Path, tmp_path: Path) -> Iterator[Kubele
     with Kubelet(server, root, tmp_path / "pods", NAMESPACE, PODS) as found:
         yield found
     helm(server, "uninstall", RELEASE, "--ignore-not-found")
-    until("its pods are gone", lambda: not server.api().must("GET", found.path)["items"])
+    until("its pods are gone", lambda: not server.api().must("GET", found.path)["items"], 120)
 
 
 def leads(process: PodProcess) -> bool:
@@ -140,8 +140,8 @@ def test_three_commands_install_the_chart_and_a_pod_is_bound(server: ControlPlan
         server.kubectl(*run[1:], "--namespace", namespace)
         until("it is bound", lambda: nodes_of(server, namespace)[run[2]], 60, kubelet.explain)
     check_no_limit_met(process.log)
-    helm(server, "uninstall", RELEASE)
-    until("its pod is gone", lambda: not kubelet.sync(), 120, kubelet.explain)
+    server.kubectl("scale", f"deployment/{RELEASE}", "--replicas=0", "--namespace", NAMESPACE)
+    until("it has ended", lambda: not kubelet.sync(), 120, kubelet.explain)
     assert not holder(server), "the lease is given back"
 
 
