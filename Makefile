@@ -9,7 +9,7 @@ READY := .venv/.ready
 WORKERS ?= 3
 PYTEST := $(BIN)/pytest -q -n $(WORKERS) --dist loadscope --no-loadscope-reorder --max-worker-restart=0
 
-.PHONY: setup demo browser test-tools test test-full check lint types imports format bench bench-quick bench-live bench-start bench-explain bench-what-if bench-load bench-scale bench-fgd bench-history bench-embedded oracle soak kube-tests controlplane image image-lock clean help
+.PHONY: setup demo browser test-tools test test-full check lint types imports format bench bench-quick bench-live bench-start bench-explain bench-what-if bench-load bench-scale bench-fgd bench-history bench-embedded oracle soak kube-tests controlplane image image-lock helm chart clean help
 
 help:                ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 16
@@ -119,6 +119,12 @@ kube-tests: setup    ## kube-scheduler's own integration tests with Stowplan in 
 
 controlplane: setup  ## run a real control plane with kwok nodes until Ctrl-C (needs Go once); ARGS='--nodes 100 --kube-scheduler'
 	$(BIN)/python -m tests.controlplane $(ARGS)
+
+helm: setup          ## helm from its Go module, at a pinned version with checksums, as .venv/bin/helm (needs Go)
+	@$(BIN)/python -m tests.deploy.tools helm
+
+chart: setup         ## copy into the chart what it has of deploy/: definitions, alerts, dashboards
+	@$(BIN)/python packaging/chart_files.py
 
 clean:               ## remove .venv and build results
 	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

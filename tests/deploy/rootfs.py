@@ -30,18 +30,26 @@ def assembled(folder: Path, *flags: str) -> Iterator[Path]:
         shutil.rmtree(folder)
 
 
-def command(root: Path, words: Sequence[str], mounts: Mapping[str, Path] | None = None) -> list[str]:
-    """A command that runs a program in its root. `mounts`: folders by their paths inside; they end with the process."""
+def command(
+    root: Path, words: Sequence[str], mounts: Mapping[str, Path] | None = None, *,
+    writable: Mapping[str, Path] | None = None, environment: Mapping[str, str] | None = None,
+) -> list[str]:  # fmt: skip
+    """A command that runs a program in its root. `mounts`, and what is `writable`: folders by their paths inside, which
+    end with the process. `environment` is added to that of the image.
+    """
     inside = [f"mount --bind {root} {root}"]
-    for target, source in (mounts or {}).items():
+    for target, source in [*(mounts or {}).items(), *(writable or {}).items()]:
         place = shlex.quote(f"{root}{target}")
-        inside += [f"mount --bind {shlex.quote(str(source))} {place}", f"mount -o remount,ro,bind {place}"]
+        inside.append(f"mount --bind {shlex.quote(str(source))} {place}")
+        if target not in (writable or {}):
+            inside.append(f"mount -o remount,ro,bind {place}")
+    variables = {"PATH": "/bin", "HOME": "/home/nonroot", **(environment or {})}
     inside += [f"mount -o remount,ro,bind {root}", f"mount -t proc proc {root}/proc"]
     # Our own Python changes the root: the image has no shell and no chroot.
     become = (
         "import os, sys; os.chroot(sys.argv[1]); os.chdir('/'); os.setgroups([]); "
         f"os.setresgid({NONROOT}, {NONROOT}, {NONROOT}); os.setresuid({NONROOT}, {NONROOT}, {NONROOT}); "
-        "os.execve(sys.argv[2], sys.argv[2:], {'PATH': '/bin', 'HOME': '/home/nonroot'})"
+        f"os.execve(sys.argv[2], sys.argv[2:], {variables!r})"
     )
     inside.append(f"exec {shlex.join([sys.executable, '-ISc', become, str(root), *words])}")
     return [shutil.which("unshare") or "unshare", "--mount", "sh", "-euc", "\n".join(inside)]
