@@ -89,7 +89,7 @@ def _templates(name: str, existing: Mapping[str, Document], pool_label: str) -> 
         yield name, pool[0]
         return
     if Path(name).is_file():
-        found: Mapping[str, Node] = checks.templates([Path(name)])
+        found: Mapping[str, Node] = checks.templates([Path(name)], "--add-nodes")
         yield from ((each, document_of(node)) for each, node in found.items())
         return
     pools = {each["metadata"].get("labels", {}).get(pool_label, "") for each in existing.values()} - {""}
