@@ -6,7 +6,8 @@
     nodes_needed(state, profile, pods, make_nodes)    # the fewest nodes with which all of these pods fit
 
 A pod is decided as the scheduler decides it, and reserves what it needs as in a binding: volumes, devices. Of equally
-good nodes the first is taken, so that the same question has the same answer.
+good nodes the first is taken, so that the same question has the same answer. Nodes that are added have the pods of
+DaemonSets (`daemons`) before any other pod comes.
 """
 
 from __future__ import annotations
@@ -84,16 +85,37 @@ def _refused(decision: Decision, refused: Verdict | str) -> Decision:
 
 
 @contextmanager
-def filling(state: ClusterState, profile: Profile, nodes: Iterable[Node] = ()) -> Iterator[Filling]:
-    """A filling of the cluster, with these nodes added. Nothing is left of it afterwards."""
+def filling(
+    state: ClusterState, profile: Profile, nodes: Iterable[Node] = (), daemons: Sequence[Pod] = ()
+) -> Iterator[Filling]:
+    """A filling of the cluster, with these nodes added, and a copy of each of `daemons` on each of them. Nothing is
+    left of it afterwards.
+    """
     with state.trial():
         for each in nodes:
             state.apply(Put(each))
+            for pod in daemons:
+                state.add_pod(_copy_for(pod, each), each.name)
         found = Filling(state, profile)
         try:
             yield found
         finally:
             found.release()
+
+
+def _copy_for(pod: Pod, node: Node) -> Pod:
+    name = f"{pod.name}-{node.name}"
+    metadata = msgspec.structs.replace(pod.metadata, name=name, uid=f"new/{pod.namespace}/{name}")
+    found = msgspec.structs.replace(pod, metadata=metadata)
+    vars(found)["shape"] = pod.shape  # it is not worked out again
+    return found
+
+
+def daemons_that_fit(state: ClusterState, profile: Profile, node: Node, daemons: Iterable[Pod]) -> list[Pod]:
+    """Return which of these pods, each for this node, get it: those of a higher priority come first."""
+    with filling(state, profile, (node,)) as found:
+        ordered = sorted(daemons, key=lambda pod: -pod.priority)
+        return [each for each in ordered if found.come(each).node == node.name]
 
 
 class NodesNeeded(msgspec.Struct, frozen=True):
@@ -115,16 +137,18 @@ def nodes_needed(
     pods: Sequence[Pod],
     make_nodes: MakeNodes,
     on_tried: Told = lambda _: None,
+    daemons: Sequence[Pod] = (),
 ) -> NodesNeeded:
     """Return how many nodes must be added for all of these pods, one after the other.
 
     They are all decided again with each number that is tried: more nodes may change where the first pods go. With one
-    node less than the answer they do not all fit. `on_tried` is called with each number.
+    node less than the answer they do not all fit. `on_tried` is called with each number. `daemons`: pods that are on
+    each added node before.
     """
 
     def tried(number: int) -> NodesNeeded:
         on_tried(number)
-        with filling(state, profile, make_nodes(number)) as found:
+        with filling(state, profile, make_nodes(number), daemons) as found:
             failed = next((each for each in map(found.come, pods) if each.node is None), None)
             return NodesNeeded(None if failed is not None else number, len(found), found.by_node, failed)
 

@@ -88,12 +88,12 @@ class ConfigurationComparison(msgspec.Struct, frozen=True):
     figures: tuple[ComparedFigure, ...]
     seedless: tuple[str, ...] = ()
 
-    def figure(self, name: str, stream: str) -> ComparedFigure:
-        """Return one figure. Raises ConfigError if no run of the comparison has it."""
+    def figure(self, name: str, stream: str, path: str = "") -> ComparedFigure:
+        """Return one figure. Raises ConfigError if no run of the comparison has it. `path`: who asks for it."""
         for each in self.figures:
             if (each.figure, each.stream) == (name, stream):
                 return each
-        raise figure_names.unknown(name, list(dict.fromkeys(each.figure for each in self.figures)))
+        raise figure_names.unknown(name, list(dict.fromkeys(each.figure for each in self.figures)), path)
 
 
 def compared(runs: Iterable[RunFigures], names: Sequence[str] | None = None) -> ConfigurationComparison:

@@ -94,9 +94,9 @@ def judged(expected: Sequence[Expectation], runs: Sequence[RunFigures]) -> list[
     told = [name for run in runs for name in run.figures]
     without = [each.figure for each in expected if figure_names.missing(each.figure) is not None]
     means = comparison.compared(runs, list(dict.fromkeys((*told, *without))))
+    for each in expected:
+        means.figure(each.figure, means.streams[0], each.place)  # one that no run has is no figure
     asked_for = sorted({each.figure for each in expected if each.asked == REAL_CHANGE})
-    for each in asked_for:
-        means.figure(each, means.streams[0])  # a figure that no run has is no figure
     of_changes = comparison.compared(runs, asked_for)
     return [
         _judged(each, name, stream, of_changes if each.asked == REAL_CHANGE else means)

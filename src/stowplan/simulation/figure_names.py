@@ -11,6 +11,7 @@ A name is the path of the figure in `summary.json`, with dots; `waiting` is also
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from enum import StrEnum
 from fnmatch import fnmatchcase
@@ -44,6 +45,7 @@ FIXED = (
 OPEN = ("allocation.", "utilisation.", "fragmentation.", "evictions.byReason.", "fairness.namespaces.")
 OF_NAMESPACES = ("pods", "satisfaction", "meanWait")
 REASONS, NAMESPACES = "evictions.byReason.", "fairness.namespaces."
+WILD = re.compile(r"[*?\[]")  # in patterns
 PARTS = ("allocation.", "utilisation.", "fragmentation.")
 
 Figures = Mapping[str, float | None]
@@ -75,7 +77,7 @@ def unit(name: str) -> FigureUnit:
 
 def checked(name: str) -> str:
     """Return the name as we spell it. Raises ConfigError for one that no run has, with the closest ones."""
-    name = f"wait.{name.removeprefix('waiting.')}" if name.startswith("waiting.") else name
+    name = _as_we_spell_it(name)
     followed = any(name.startswith(each) and name != each for each in OPEN)
     if name.startswith(NAMESPACES):
         followed = name.rpartition(".")[2] in OF_NAMESPACES and name.count(".") > 2
@@ -84,11 +86,11 @@ def checked(name: str) -> str:
     return name
 
 
-def unknown(name: str, known: Collection[str]) -> ConfigError:
-    """Return the error for a figure that is not there."""
+def unknown(name: str, known: Collection[str], path: str = "") -> ConfigError:
+    """Return the error for a figure that is not there. `path`: who names it."""
     near = difflib.get_close_matches(name, known, 1, 0.5)
     guess = f"did you mean {near[0]}? There are" if near else "there are"
-    return ConfigError(f"no figure is named {name!r}", remedy=f"{guess} {', '.join(known)}")
+    return ConfigError(f"no figure is named {name!r}", path=path, remedy=f"{guess} {', '.join(known)}")
 
 
 def missing(name: str) -> float | None:
@@ -96,16 +98,29 @@ def missing(name: str) -> float | None:
     return 0.0 if name.startswith(REASONS) else None
 
 
-def chosen(names: Iterable[str], patterns: Collection[str] = ()) -> list[str]:
+def check_patterns(patterns: Iterable[str], path: str = "") -> None:
+    """Raise ConfigError for a pattern that no figure of any run can match. Resources and namespaces have any name."""
+    for pattern in map(_as_we_spell_it, patterns):
+        plain = WILD.split(pattern, maxsplit=1)[0]
+        is_open = any(plain.startswith(each) or (plain != pattern and each.startswith(plain)) for each in OPEN)
+        if not is_open and not any(fnmatchcase(each, pattern) for each in FIXED):
+            raise unknown(pattern, (*FIXED, *(f"{each}…" for each in OPEN)), path)
+
+
+def _as_we_spell_it(name: str) -> str:
+    return f"wait.{name.removeprefix('waiting.')}" if name.startswith("waiting.") else name
+
+
+def chosen(names: Iterable[str], patterns: Collection[str] = (), path: str = "") -> list[str]:
     """Return the names that match a pattern such as `wait.*`; without patterns, all but those of namespaces.
 
-    Raises ConfigError for a pattern without a match.
+    Raises ConfigError for a pattern without a match: `check_patterns` finds most of them before there are runs.
     """
     names = list(names)
     if not patterns:
         return [each for each in names if not each.startswith(NAMESPACES)]
-    wanted = [f"wait.{each.removeprefix('waiting.')}" if each.startswith("waiting.") else each for each in patterns]
+    wanted = [_as_we_spell_it(each) for each in patterns]
     for pattern in wanted:
         if not any(fnmatchcase(each, pattern) for each in names):
-            raise unknown(pattern, names)
+            raise unknown(pattern, names, path)
     return [each for each in names if any(fnmatchcase(each, pattern) for pattern in wanted)]

@@ -42,5 +42,5 @@ class InputProblems:
             raise ConfigError(self.named[0], remedy="correct it, or leave it out with --skip-invalid")
         more = self.count - len(self.named)
         named = (*self.named, *((f"and {more:,} more",) if more else ()))
-        raise ConfigError(f"{self.count:,} entries cannot be used:\n" + "\n".join(f"  {each}" for each in named) + "\n",
-                          remedy=REMEDY)  # fmt: skip
+        listed = "\n".join(f"  {each}" for each in named)
+        raise ConfigError(f"{self.count:,} entries cannot be used; {REMEDY}:\n{listed}")

@@ -75,8 +75,8 @@ def _daemons(pairs: Iterable[tuple[str, Document]]) -> Iterator[str]:
 
 
 class WhatIfRun:
-    """`cluster`: as `loaded` made it. `changes`: what happens, in order; all at once. `policies`: by name, for
-    PolicyChanges.
+    """`cluster`: as `loaded` made it. `changes`: what happens, in order; `at` counts from when the cluster has settled.
+    `policies`: by name, for PolicyChanges.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class WhatIfRun:
         brought: Mapping[str, ApiResource] | None = None,
         problems: InputProblems | None = None,
     ) -> None:
-        events = [Begin(at=SETTLED), *(msgspec.structs.replace(each, at=SETTLED) for each in changes)]
+        events = [Begin(at=SETTLED), *(msgspec.structs.replace(each, at=SETTLED + each.at) for each in changes)]
         self.cluster = cluster
         self.simulation = Simulation(
             cluster, events, profiles, settings, policies=policies, brought=brought, problems=problems

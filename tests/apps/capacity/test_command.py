@@ -188,6 +188,33 @@ def test_the_fewest_nodes_of_each_template(asked: Asked) -> None:
     assert "too-small" in codes or "node-too-small" in codes
 
 
+def daemon_set(name: str, cpu: str, **more: Any) -> Document:
+    found = workload("DaemonSet", None, cpu)
+    found["metadata"] = {"name": name, "namespace": "kube-system"}
+    found["spec"]["template"]["spec"] |= more
+    return found
+
+
+def test_pods_of_daemon_sets_take_room_on_the_nodes_that_are_added(asked: Asked) -> None:
+    asked.cluster(
+        node("a"), node("b", "7"), daemon_set("agent", "1"), daemon_set("huge", "9"),
+        daemon_set("elsewhere", "1", nodeSelector={"pool": "blue"}),
+    )  # fmt: skip
+    file = asked.write("nodes.yaml", node("large", "4"))
+    (large,) = asked.about(workload("Deployment", 50, "2"), arguments=("--node-template", file))["templates"]
+    assert large["daemonSets"] == ["kube-system/agent"]  # one does not fit, and one is for other nodes
+    assert (large["nodes"], large["fits"]) == (45, 50), "5 fit already, and one on each node, not two"
+    done = asked("-f", "asked.yaml", "--node-template", file)
+    assert "each has a pod of DaemonSet kube-system/agent, too" in done.stdout
+
+
+def test_a_cluster_that_does_not_exist_yet(asked: Asked) -> None:
+    asked.cluster({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}})
+    file = asked.write("nodes.yaml", node("large", "4"))
+    told = asked.about(workload("Deployment", 10, "2"), arguments=("--node-template", file))
+    assert (told["fits"], told["templates"][0]["nodes"]) == (0, 5)
+
+
 def test_no_node_is_needed_where_all_fit(asked: Asked) -> None:
     file = asked.write("nodes.yaml", node("large", "16"))
     asked.write("pod.yaml", pod())
@@ -225,6 +252,13 @@ def test_many_nodes_are_named_if_asked(asked: Asked) -> None:
         pytest.param([pod(), pod("other")], (),
                      "found Pod default/web, Pod default/other, expected one pod or workload", id="two pods"),
         pytest.param([pod() | {"kind": "Pood"}], (), "did you mean Pod?", id="a misspelt kind"),
+        pytest.param([node("c")], (), "pod.yaml: found Node; kinds that can be counted: Pod, Deployment", id="a Node"),
+        pytest.param([pod()], ("--node-template", "pod.yaml"), "found no Node; --node-template needs nodes",
+                     id="a template that is none"),
+        pytest.param([pod()], ("--max", "2", "--replicas", "3"), "--max: found 2, and 3 pods are wanted",
+                     id="it would end before that is known"),
+        pytest.param([workload("Deployment", 3)], ("--max", "2"), "write --replicas 2 to ask about so many",
+                     id="so it would with those of the manifest"),
         pytest.param([pod(cpu="-1")], (), "must be greater than or equal to 0", id="a negative request"),
         pytest.param([pod()], ("-n", "prod"), "there is no namespace prod", id="no such namespace"),
     ],

@@ -184,7 +184,10 @@ def test_a_junit_file_has_a_case_for_each_expectation(folder: Path) -> None:
         ("day.yaml --fail-if 'wait.p98 > 1s'", "no figure is named 'wait.p98'; did you mean wait.p9"),
         ("day.yaml --fail-if 'wait.p99.change > 1s'", "has nothing to compare with; give --config twice"),
         (f"day.yaml {BOTH} --fail-if 'wait.p99.realChange > 1s'", "with one seed nobody can say what is real"),
-        (f"trace.csv {BOTH} --figure wait.p98", "no figure is named 'wait.p98'; did you mean wait.p9"),
+        (f"trace.csv {BOTH} --figure wait.p98", "--figure: no figure is named 'wait.p98'; did you mean wait.p9"),
+        (f"broken.csv {BOTH} --figure 'wiat.*'", "--figure: no figure is named 'wiat.*'; did you mean wait.p"),
+        (f"trace.csv {BOTH} --figure allocation.cpuu", "--figure: no figure is named 'allocation.cpuu'; did you mean"),
+        ("trace.csv --fail-if 'allocation.cpuu > 1%'", "--fail-if: no figure is named 'allocation.cpuu'; did you mean"),
         ("day.yaml --junit junit.xml", "--junit: there is nothing to write; give --fail-if or --expect"),
         ("day.yaml --fail-if 'wait.p99 > 1' --junit none/junit.xml", "none/junit.xml: --junit: cannot be written"),
         ("day.yaml --expect today.yaml", "today.yaml: "),
@@ -197,6 +200,13 @@ def test_bad_input_is_refused_with_exit_code_2(folder: Path, words: str, told: s
     assert found.exit_code == 2 and found.stderr.startswith("stowplan: ") and told in found.stderr, found.output
 
 
+def test_a_name_that_no_run_has_costs_nothing_but_the_gate(folder: Path) -> None:
+    """Which resources there are is known at the end: what was done until then is told."""
+    found = said(f"trace.csv {BOTH} --fail-if 'allocation.cpuu > 1%' --out out")
+    assert found.exit_code == 2 and "packed beside today" in found.stdout
+    assert (folder / "out" / "runs.jsonl").exists()
+
+
 def test_a_journal_of_another_plugin_is_refused(folder: Path) -> None:
     """The code of a plugin counts as its configuration does."""
     (folder / "own.py").write_text("class Own:\n    def filter(self, pod, nodes):\n        return []\n")
@@ -207,10 +217,10 @@ def test_a_journal_of_another_plugin_is_refused(folder: Path) -> None:
     assert "own: note: own.py:Own: `stowplan run` loads it" in first.stderr
     (folder / "own.py").write_text("class Own:\n    def filter(self, pod, nodes):\n        return ()\n")
     found = said(words)
-    assert found.exit_code == 2 and "own.py was different; remove it to begin again" in found.stderr
+    assert found.exit_code == 2 and "with a difference in own.py; remove it to begin again" in found.stderr
     assert said(words.replace("j.jsonl", "other.jsonl")).exit_code == 0
     found = said(f"{words.replace('j.jsonl', 'other.jsonl')} --until 1h")
-    assert found.exit_code == 2 and "in which until was different" in found.stderr
+    assert found.exit_code == 2 and "with a difference in until" in found.stderr
 
 
 def test_what_is_skipped_is_said_once_for_each_configuration(folder: Path) -> None:

@@ -106,7 +106,7 @@ def test_a_journal_of_other_inputs_is_refused_and_stays_as_it_is(
 ) -> None:
     interrupted(file, 2)
     before = file.read_bytes()
-    with pytest.raises(ConfigError, match=f"is the journal of a sweep in which {told} was different; remove it"):
+    with pytest.raises(ConfigError, match=f"is the journal of another sweep, with a difference in {told}; remove it"):
         swept(file, Noting(), **changed)
     assert file.read_bytes() == before
 

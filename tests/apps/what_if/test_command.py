@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from stowplan.apps.cli import main
 from stowplan.apps.what_if import command
-from tests.apps.what_if.shop import CLUSTER, Document, deployment, node, pod
+from tests.apps.what_if.shop import CLUSTER, Document, deployment, node, pod, spec
 
 
 class Asked:
@@ -115,6 +115,18 @@ def test_added_nodes_take_pods_that_waited(like: str, name: str, asked: Asked) -
     assert [each["name"] for each in told["nodes"]] == [name] and told["nodes"][0]["before"] is None
 
 
+def test_daemons_are_on_new_nodes_before_other_pods_are(asked: Asked) -> None:
+    """A pod of the Deployment is as large as a node: where an agent is there is no room for it."""
+    agents: Document = deployment(0) | {"kind": "DaemonSet", "metadata": {"name": "agent", "namespace": "shop"}}
+    agents["spec"] = {name: each for name, each in agents["spec"].items() if name != "replicas"}
+    large = deployment(1)
+    large["metadata"], large["spec"]["template"]["spec"] = {"name": "large", "namespace": "shop"}, spec("4")
+    asked.write("cluster.yaml", node("n1", spec={"unschedulable": True}), agents)
+    told = asked.told("--add-nodes", "2", "like=n1", "-f", asked.write("large.yaml", large))
+    assert [each["workload"]["kind"] for each in told["waiting"]] == ["Deployment"]
+    assert named(told["started"], "node") == [("n1-new-1",), ("n1-new-2",)]
+
+
 def test_what_was_going_to_happen_anyway_is_no_effect(asked: Asked) -> None:
     asked.write("cluster.yaml", node("n1"), node("n2"), pod("new"))
     told = asked.told("--cordon", "n2")
@@ -193,6 +205,11 @@ def test_the_tables(asked: Asked) -> None:
         pytest.param(("--add-nodes", "two", "like=n1"), "'two' is not a valid integer", id="no number"),
         pytest.param(("--add-nodes", "1", "n1"), "write like=NODE", id="no like="),
         pytest.param(("--add-nodes", "1", "like=n22"), "no node, pool or file n22; did you mean n2?", id="like none"),
+        pytest.param(("--add-nodes", "3", "--seed", "1"), "--add-nodes needs two words, N like=", id="like nothing"),
+        pytest.param(("--add-nodes", "3"), "--add-nodes needs two words, N like=NODE", id="like nothing at the end"),
+        pytest.param(("--add-nodes", "3", "like=unnamed.yaml"), "found no Node; --add-nodes needs", id="like a pod"),
+        pytest.param(("--drain", "n1", "--uncordon", "n1"), "--uncordon: n1 is named by --drain, too", id="both"),
+        pytest.param(("-f", "empty.yaml"), "empty.yaml: found no object", id="nothing to apply"),
         pytest.param(("--delete", "web"), "--delete: found 'web'; write KIND/NAME", id="no kind"),
         pytest.param(("--delete", "deplo/web"), "--delete: there is no kind deplo; did you mean deploy?", id="a typo"),
         pytest.param(("--delete", "deploy/web"), "there is one in namespace shop: name it with -n", id="elsewhere"),
@@ -209,6 +226,7 @@ def test_the_tables(asked: Asked) -> None:
 def test_what_cannot_be_used(arguments: tuple[str, ...], said: str, asked: Asked) -> None:
     (asked.folder / "broken.yaml").write_text("kind: Pod\nmetadata: {name: web\n")
     asked.write("wrong.yaml", deployment(-1))
+    (asked.folder / "empty.yaml").write_text("# nothing\n")
     asked.write("unnamed.yaml", {"apiVersion": "v1", "kind": "Pod", "metadata": {}})
     asked.write("unknown.yaml", {"apiVersion": "v1", "kind": "Pood", "metadata": {"name": "x"}})
     done = asked(*arguments)

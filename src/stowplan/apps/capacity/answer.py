@@ -28,10 +28,14 @@ class Stop:
 
 @dataclass(frozen=True)
 class TemplateAnswer:
-    """How many nodes of a template all wanted pods need. `failed`: what stops the first pod that never fits."""
+    """How many nodes of a template all wanted pods need. `failed`: what stops the first pod that never fits.
+
+    `daemon_sets`: the keys of those that have a pod on each of these nodes.
+    """
 
     name: str
     needed: NodesNeeded
+    daemon_sets: tuple[str, ...] = ()
     failed: Answer | None = None
 
 
@@ -56,7 +60,7 @@ class CapacityAnswer:
     @property
     def enough(self) -> bool:
         """True if as many pods fit as were asked for; one, if no number was."""
-        return self.fits >= (1 if self.wanted is None else self.wanted) or self.stop.reason == AT_MAX
+        return self.fits >= (1 if self.wanted is None else self.wanted)
 
     def as_json(self) -> dict[str, Any]:
         namespace, _, name = self.question.key.rpartition("/")
@@ -93,5 +97,6 @@ def _template(found: TemplateAnswer) -> dict[str, Any]:
     causes = {"message": "", "podCauses": [], "causes": []} if found.failed is None else _causes(found.failed)
     needed = found.needed
     return {
-        "template": found.name, "nodes": needed.number, "fits": needed.placed, "byNode": dict(needed.by_node), **causes
+        "template": found.name, "nodes": needed.number, "fits": needed.placed, "byNode": dict(needed.by_node),
+        "daemonSets": list(found.daemon_sets), **causes,
     }  # fmt: skip

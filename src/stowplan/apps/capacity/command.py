@@ -21,6 +21,7 @@ from rich.progress import Progress
 
 from stowplan.apps import json_output, large_reads, plugin_kinds, profile_loader
 from stowplan.apps.capacity import output, question
+from stowplan.apps.capacity.added_nodes import AddedNodes, DaemonSets, owner_key
 from stowplan.apps.capacity.answer import ALL_WANTED, AT_MAX, NO_NODE, QUOTA, CapacityAnswer, Stop, TemplateAnswer
 from stowplan.apps.capacity.question import Question
 from stowplan.apps.explain import checks
@@ -30,24 +31,20 @@ from stowplan.apps.explain.quotas import Quotas
 from stowplan.apps.explain.snapshot import Snapshot
 from stowplan.apps.explain.sources import ALWAYS, ClusterSource, FileSource, ObjectSource
 from stowplan.columns.state import ClusterState
-from stowplan.diagnosis import patches
 from stowplan.diagnosis.causes import cause_groups, pod_causes
 from stowplan.diagnosis.diagnosis import Diagnosis, NamedCause
-from stowplan.diagnosis.node_templates import document_of, new_node
 from stowplan.diagnosis.rejections import rejections
-from stowplan.diagnosis.remedy import AddNodes
 from stowplan.engine.explain import Explanation
 from stowplan.framework.causes import REJECTED, Cause
 from stowplan.framework.decision import Decision
 from stowplan.framework.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.framework.profile import Profile
-from stowplan.objects import kinds
 from stowplan.objects.errors import ConfigError
 from stowplan.objects.meta import Object
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 from stowplan.objects.storage import StorageClass
-from stowplan.simulation.capacity import Filling, NodesNeeded, filling, nodes_needed
+from stowplan.simulation.capacity import Filling, NodesNeeded, daemons_that_fit, filling, nodes_needed
 
 STOPPED = 130  # the exit code after Ctrl-C, as shells have it
 TOLD_EVERY = 64  # pods
@@ -94,7 +91,7 @@ def run(options: CapacityOptions, console: Console | None = None) -> int:
 def answered(options: CapacityOptions, closing: ExitStack) -> CapacityAnswer:
     """Read everything, and count. Raises ConfigError for what cannot be used."""
     documents = question.read(options.filename)
-    templates = checks.templates(options.node_templates)
+    templates = checks.templates(options.node_templates, "--node-template")
     configuration, profiles = _configured(options)
     source = _source(options, closing)
     progress = closing.enter_context(
@@ -108,8 +105,11 @@ def answered(options: CapacityOptions, closing: ExitStack) -> CapacityAnswer:
     namespace = options.namespace or source.namespace
     asked, quotas = _asked(documents, snapshot, source, namespace)
     question.check_scheduler(asked.pod, profiles, options.filename)
+    question.check_most(options.most, asked.wanted if options.replicas is None else options.replicas)
+    daemon_sets = DaemonSets(snapshot, source, _warn) if templates else None
     progress.remove_task(reading)
-    found = Counting(snapshot, profiles[asked.pod.scheduler_name], asked, options, progress).answer(quotas, templates)
+    counting = Counting(snapshot, profiles[asked.pod.scheduler_name], asked, options, progress)
+    found = counting.answer(quotas, templates, daemon_sets)
     pending = sum(pod.pending and not pod.terminating for pod in snapshot.pods.values())
     extenders = not_asked([asked.pod], configuration.extenders)
     return replace(found, pending=pending, not_asked=tuple(extenders), unseen=tuple(source.unseen))
@@ -137,7 +137,7 @@ def _warn(problem: str) -> None:
 def _read(options: CapacityOptions, source: ObjectSource, profiles: dict[str, Profile]) -> list[Object]:
     wanted = frozenset(ALWAYS).union(*(profile.reads for profile in profiles.values()))
     objects = source.objects(wanted, plugin_kinds.brought(profiles.values()))
-    if options.files:
+    if options.files and not options.node_templates:  # templates may be all that there is
         checks.has_cluster(objects, options.files)
     if options.namespace:
         checks.namespace_exists(options.namespace, objects)
@@ -187,11 +187,12 @@ class Counting:
         self._profile, self._asked, self._options, self._progress = profile, asked, options, progress
         self._wanted = asked.wanted if options.replicas is None else options.replicas
 
-    def answer(self, quotas: Quotas, templates: dict[str, Node]) -> CapacityAnswer:
+    def answer(self, quotas: Quotas, templates: dict[str, Node], daemon_sets: DaemonSets | None) -> CapacityAnswer:
         with filling(self._state, self._profile) as found:
             stop = self._filled(found, quotas)
             fits, by_node = len(found), found.by_node
-        needed = tuple(self._template(name, node) for name, node in templates.items())
+        added = [AddedNodes(name, node, self._state.table.row_of) for name, node in templates.items()]
+        needed = tuple(self._template(each, daemon_sets.pods_on(each.first) if daemon_sets else []) for each in added)
         nodes = self._state.table.live_count
         return CapacityAnswer(self._asked, fits, by_node, stop, self._wanted, needed, nodes)
 
@@ -232,31 +233,28 @@ class Counting:
 
     # -- nodes that would be added
 
-    def _template(self, name: str, node: Node) -> TemplateAnswer:
+    def _template(self, added: AddedNodes, daemons: Sequence[Pod]) -> TemplateAnswer:
         """Return how many nodes like this are needed for all pods that are wanted."""
-        document = new_node(document_of(node))
-        wanted = 1 if self._wanted is None else self._wanted
-
-        def made(number: int) -> list[Node]:
-            added = AddNodes(number, name, document)
-            return [kinds.convert(Node, each) for each in patches.added_nodes(added, self._state.table.row_of)]
-
+        name, wanted = added.name, 1 if self._wanted is None else self._wanted
+        daemons = daemons_that_fit(self._state, self._profile, added.first, daemons)
         bar = self._progress.add_task(f"trying nodes like {name}", total=None)
         with self._state.trial():
             pods = [self._next(at) for at in range(wanted)]
             needed = nodes_needed(
-                self._state, self._profile, pods, made,
-                lambda number: self._progress.update(bar, description=f"trying {number:,} nodes like {name}"),
+                self._state, self._profile, pods, added.made,
+                lambda number: self._progress.update(bar, description=f"trying {number:,} nodes like {name}"), daemons,
             )  # fmt: skip
-            failed = self._failed(needed, pods, made)
+            failed = self._failed(needed, pods, added, daemons)
         self._progress.remove_task(bar)
-        return TemplateAnswer(name, needed, failed)
+        return TemplateAnswer(name, needed, tuple(sorted(owner_key(each) for each in daemons)), failed)
 
-    def _failed(self, needed: NodesNeeded, pods: Sequence[Pod], made: Any) -> Answer | None:
+    def _failed(
+        self, needed: NodesNeeded, pods: Sequence[Pod], added: AddedNodes, daemons: Sequence[Pod]
+    ) -> Answer | None:
         """Return what stops the first pod that does not fit, though a node is added."""
         if needed.number is not None:
             return None
-        with filling(self._state, self._profile, made(1)) as found:
+        with filling(self._state, self._profile, added.made(1), daemons) as found:
             decisions: Iterator[Decision] = map(found.come, pods)
             lost = next((each for each in decisions if each.node is None), None)
             return None if lost is None else self._why(lost)

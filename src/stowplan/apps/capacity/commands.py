@@ -16,7 +16,7 @@ from stowplan.apps.flags import FEATURE_GATES, FROM, OUTPUT, PLUGIN_PATH
 
 @click.command(
     epilog="Exit codes: 0 as many pods fit as were asked for (one, if no number was), 1 fewer fit, 2 the input cannot "
-    "be used."
+    "be used, 130 stopped by Ctrl-C."
 )
 @click.option(
     "-f", "--filename", "--podspec", "filename", default="", metavar="FILE",

@@ -11,9 +11,9 @@ from rich.table import Table
 from stowplan.apps.capacity.answer import ALL_WANTED, AT_MAX, NO_NODE, CapacityAnswer, TemplateAnswer
 from stowplan.apps.explain.answers import Answer
 from stowplan.apps.explain.sentences import cause_lines
-from stowplan.apps.explain.texts import counted, wrapped
+from stowplan.apps.explain.texts import counted, some, wrapped
 
-MOST_ROWS = 10
+MOST_ROWS, MOST_NAMED = 10, 3
 
 
 def show(console: Console, answer: CapacityAnswer, *, verbose: bool = False) -> None:
@@ -109,3 +109,6 @@ def _template(found: TemplateAnswer, answer: CapacityAnswer) -> Iterator[str]:
         yield f"With nodes like {found.name}: no number is enough, {needed.placed:,} of {wanted:,} pods fit."
         if found.failed is not None:
             yield from (f"  {line}" for line in cause_lines(found.failed))
+    if found.daemon_sets and needed.number != 0:
+        sets = "DaemonSet" if len(found.daemon_sets) == 1 else "DaemonSets"
+        yield f"  each has a pod of {sets} {some(list(found.daemon_sets), MOST_NAMED)}, too"

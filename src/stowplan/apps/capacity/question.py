@@ -54,7 +54,7 @@ def read(file: str) -> list[tuple[str, Document]]:
     if not file:
         remedy = "name the manifest of a pod, or of a workload; - is stdin"
         raise ConfigError("found no manifest", path="-f", remedy=remedy)
-    return checks.manifests([file])
+    return checks.manifests([file], (*COUNTED, "DaemonSet"), f"kinds that can be counted: {', '.join(COUNTED)}")
 
 
 def asked(
@@ -110,6 +110,15 @@ def _wanted(kind: str, document: Mapping[str, Any]) -> int | None:
         return None
     found = (document.get("spec") or {}).get(REPLICAS[kind])
     return 1 if found is None else int(found)
+
+
+def check_most(most: int, wanted: int | None) -> None:
+    """Refuse a count that ends before it is known whether as many pods fit as are wanted."""
+    if most and wanted is not None and most < wanted:
+        raise ConfigError(
+            f"found {most:,}, and {wanted:,} pods are wanted", path="--max",
+            remedy=f"leave it out, or write --replicas {most} to ask about so many",
+        )  # fmt: skip
 
 
 def check_scheduler(pod: Pod, profiles: Collection[str], file: str) -> None:

@@ -43,29 +43,32 @@ def namespace_exists(namespace: str, objects: Iterable[Object]) -> None:
     raise ConfigError(f"there is no namespace {namespace}", path="-n", remedy=remedy)
 
 
-def manifests(names: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
-    """Return the documents of manifests. A misspelt kind is answered with the nearest one."""
+def manifests(
+    names: Sequence[str], asked: Sequence[str] = what_if.ASKED, remedy: str = what_if.EXPLAINED
+) -> list[tuple[str, dict[str, Any]]]:
+    """Return the documents of manifests. A misspelt kind is answered with the nearest one.
+
+    asked, remedy   the kinds of which one must be there, and what is said if there is none
+    """
     if not all(name.strip() for name in names):
         raise ConfigError("found an empty name", path="-f", remedy="name a file, a folder, or - for standard input")
     try:
-        return what_if.read(names)
+        return what_if.read(names, asked, remedy)
     except ConfigError as error:
         found = error.problem.removeprefix("found ")
-        near = difflib.get_close_matches(found, what_if.ASKED, 1, CUTOFF)
+        near = difflib.get_close_matches(found, asked, 1, CUTOFF)
         if found == error.problem or not near:
             raise
         remedy = f"did you mean {near[0]}? {error.remedy}"
         raise ConfigError(error.problem, path=error.path, file=error.file, remedy=remedy) from None
 
 
-def templates(files: Sequence[Path]) -> dict[str, Node]:
-    """Return the nodes that could be added. Each file must have one."""
+def templates(files: Sequence[Path], flag: str = "--node-templates") -> dict[str, Node]:
+    """Return the nodes that could be added. Each file must have one. `flag`: the one that names the files."""
     found: dict[str, Node] = {}
     for file in files:
         nodes = {each.name: each for each in cluster_objects.from_files([file])[0] if isinstance(each, Node)}
         if not nodes:
-            raise ConfigError(
-                "found no Node", file=str(file), remedy="--node-templates needs nodes that could be added"
-            )
+            raise ConfigError("found no Node", file=str(file), remedy=f"{flag} needs nodes that could be added")
         found |= nodes
     return found

@@ -38,10 +38,13 @@ STDIN = "-"
 CREATE_CLASS = "create-priority-class"
 OF_PRIORITY = {"raise-priority", "allow-preemption"}  # nothing can be said of these before the class has its value
 ASKED = (*WITH_PODS, "PodGroup", "SigsPodGroup", "Placement")
+EXPLAINED = f"kinds that can be explained: {', '.join(each for each in ASKED if each != 'SigsPodGroup')}"
 
 
-def read(files: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
-    """Return the documents of files, folders and stdin, each with its file. One must be of a kind to explain."""
+def read(
+    files: Sequence[str], asked: Sequence[str] = ASKED, remedy: str = EXPLAINED
+) -> list[tuple[str, dict[str, Any]]]:
+    """Return the documents of files, folders and stdin, each with its file. One must be of a kind that is `asked`."""
     found: list[tuple[str, dict[str, Any]]] = []
     for file in files:
         if file != STDIN and not Path(file).exists():
@@ -52,9 +55,8 @@ def read(files: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
             problem = f"found {json.dumps(document['metadata'], default=str)[:60]}"
             raise ConfigError(problem, file=file, path=f"{document['kind']}: metadata", remedy="write a mapping")
     kinds = [str(document.get("kind")) for _, document in found]
-    if not any(kind in ASKED for kind in kinds):
+    if not any(kind in asked for kind in kinds):
         seen = ", ".join(dict.fromkeys(kinds)) or "no document"
-        remedy = f"kinds that can be explained: {', '.join(each for each in ASKED if each != 'SigsPodGroup')}"
         raise ConfigError(f"found {seen}", file=", ".join(files), remedy=remedy)
     return found
 

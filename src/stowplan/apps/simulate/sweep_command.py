@@ -25,11 +25,13 @@ from stowplan.apps.sweep.local_runner import LocalRunner
 from stowplan.apps.sweep.sweep_inputs import SweepInputs, inputs_of
 from stowplan.apps.sweep.sweep_run import RunAnswer, SweepRun
 from stowplan.framework.profile import Profile
+from stowplan.objects.errors import ConfigError
 from stowplan.simulation import comparison, figure_names
 from stowplan.simulation.clusters import GROUP
 from stowplan.simulation.comparison import RunFigures
 from stowplan.simulation.report.report_run import ReportRun
 
+FIGURE = "--figure"
 STOPPED = 130  # the exit code after Ctrl-C, as shells have it
 # Of the options, what is no input of a run: it varies, or it is about what is shown.
 NOT_COMMON = ("seed", "config", "out", "output", "report")
@@ -55,6 +57,7 @@ def started(flags: dict[str, Any]) -> int:
     about = variants(flags.pop("configs"), flags.pop("alternatives"), flags["seed"], flags.pop("seeds"))
     gate = gates.gate(flags.pop("fail_if"), flags.pop("expect"), flags.pop("junit"), about)
     how = SweepOptions(**{each.name: flags.pop(each.name, each.default) for each in dataclasses.fields(SweepOptions)})
+    figure_names.check_patterns(how.figures, FIGURE)
     options = SimulateOptions(**flags)
     if about.several or how.several:
         return run(options, about, how, gate)
@@ -78,12 +81,14 @@ def run(options: SimulateOptions, about: Variants, how: SweepOptions, gate: Figu
     _tell_notes(runs, [each.value["notes"] for each in answers])
     rows = [_row(run, answer.value["figures"]) for run, answer in zip(runs, answers, strict=True)]
     found = [RunFigures(*key(run), figure_names.by_name(row["figures"])) for run, row in zip(runs, rows, strict=True)]
-    names = figure_names.chosen(dict.fromkeys(name for each in found for name in each.figures), how.figures)
-    compared, judged = comparison.compared(found, names), []
-    if gate.expected:
-        judged = gate.judged(found, sum(each.seconds for each in answers))
+    names = figure_names.chosen(dict.fromkeys(name for each in found for name in each.figures), how.figures, FIGURE)
+    compared, judged, unknown = comparison.compared(found, names), [], None
+    try:
+        judged = gate.judged(found, sum(each.seconds for each in answers)) if gate.expected else []
+    except ConfigError as error:  # a resource or a namespace that no run has: what was done is told all the same
+        unknown = error
     document = {"apiVersion": GROUP, "kind": "Comparison", **msgspec.to_builtins(compared)}
-    if gate.expected:
+    if judged:
         document["expectations"] = msgspec.to_builtins(judged)
     if options.out is not None:
         output_files.write_comparison(options.out, document, rows)
@@ -93,10 +98,12 @@ def run(options: SimulateOptions, about: Variants, how: SweepOptions, gate: Figu
         click.echo(comparison_text(compared))
         if options.out is not None:
             click.echo(f"\nWritten: comparison.json and runs.jsonl, in\n  {options.out}")
-        if gate.expected:
+        if judged:
             click.echo(f"\n{gate_text(judged)}")
     else:
         json_output.echo(document, options.output)
+    if unknown is not None:
+        raise unknown
     return 0 if all(each.holds for each in judged) else 1
 
 

@@ -82,7 +82,9 @@ def _opened(target: FileIO, path: Path, inputs: SweepInputs) -> SweepJournal:
     except msgspec.DecodeError as error:
         raise ConfigError(f"cannot be read: {error}", file=str(path), path="line 1", remedy=ANOTHER) from None
     if differs:
-        raise ConfigError(f"is the journal of a sweep in which {differs} was different", file=str(path), remedy=ANOTHER)
+        raise ConfigError(
+            f"is the journal of another sweep, with a difference in {differs}", file=str(path), remedy=ANOTHER
+        )
     return SweepJournal(target, dict(_answers(whole[len(head) + 1 :], path)))
 
 

@@ -42,6 +42,14 @@ def _some(names: Collection[str]) -> str:
     return ", ".join(listed[:3]) + (f" and {len(listed) - 3:,} more" if len(listed) > 3 else "")
 
 
+def check_contradictions(uncordoned: Collection[str], others: Mapping[str, Collection[str]]) -> None:
+    """Refuse a node that is to take pods and to take none. `others`: the nodes that take none, by flag."""
+    for flag, names in others.items():
+        for name in names:
+            if name in uncordoned:
+                raise ConfigError(f"{name} is named by {flag}, too", path="--uncordon", remedy="choose one of the two")
+
+
 def cordons(flag: str, names: Sequence[str], cluster: AdministeredCluster, *, cordoned: bool) -> Iterator[StreamEvent]:
     check_nodes(flag, names, nodes_of(cluster))
     for name in names:
@@ -89,7 +97,7 @@ def _templates(name: str, existing: Mapping[str, Document], pool_label: str) -> 
         yield name, pool[0]
         return
     if Path(name).is_file():
-        found: Mapping[str, Node] = checks.templates([Path(name)])
+        found: Mapping[str, Node] = checks.templates([Path(name)], "--add-nodes")
         yield from ((each, document_of(node)) for each, node in found.items())
         return
     pools = {each["metadata"].get("labels", {}).get(pool_label, "") for each in existing.values()} - {""}
@@ -106,7 +114,9 @@ def applied(files: Sequence[str], cluster: AdministeredCluster, namespace: str) 
     for file in files:
         if not file.strip():
             raise ConfigError("found an empty name", path="-f", remedy="name a file, a folder, or - for standard input")
-        pairs = documents_in(sys.stdin.buffer.read(), STDIN) if file == STDIN else documents([file])
+        pairs = list(documents_in(sys.stdin.buffer.read(), STDIN) if file == STDIN else documents([file]))
+        if not pairs:
+            raise ConfigError("found no object", file=file, remedy="name a file with manifests")
         for name, document in pairs:
             kind, metadata = document["kind"], document.get("metadata")
             if not isinstance(metadata, dict) or not (metadata.get("name") or metadata.get("generateName")):

@@ -44,6 +44,7 @@ from stowplan.simulation.what_if import WhatIfRun, loaded, settings_for
 
 STOPPED = 130  # the exit code after Ctrl-C, as shells have it
 NEW = "--config"  # the name of the configuration that is changed to
+JOINED = 1.0  # seconds after which new nodes have what runs on every node
 MOST_NAMED = 5  # objects of the cluster that are left out
 
 
@@ -152,11 +153,17 @@ def _pairs(
 
 
 def _events(options: WhatIfOptions, cluster: AdministeredCluster) -> Iterator[StreamEvent]:
-    """Yield all changes in the order in which they happen."""
-    namespace = options.namespace or "default"
+    """Yield all changes in the order in which they happen. Nodes come first, and the pods of DaemonSets to them."""
+    changes.check_contradictions(options.uncordoned, {"--cordon": options.cordoned, "--drain": options.drained})
     if options.config is not None:
         yield PolicyChange(at=0, file="--config", configuration=NEW)
     yield from changes.added_nodes(options.added, cluster, options.pool_label)
+    later = JOINED if options.added else 0.0
+    yield from (msgspec.structs.replace(each, at=later) for each in _others(options, cluster))
+
+
+def _others(options: WhatIfOptions, cluster: AdministeredCluster) -> Iterator[StreamEvent]:
+    namespace = options.namespace or "default"
     yield from changes.cordons("--uncordon", options.uncordoned, cluster, cordoned=False)
     yield from changes.cordons("--cordon", options.cordoned, cluster, cordoned=True)
     yield from changes.applied(options.filenames, cluster, namespace)

@@ -10,17 +10,30 @@ import click
 
 from stowplan.apps.flags import FEATURE_GATES, FROM, OUTPUT, PLUGIN_PATH
 
+ADD_NODES, NODES = "--add-nodes", "N like=NODE"
+
+
+class WhatIfCommand(click.Command):
+    """Says what is missing after --add-nodes: click takes the next flag for it, and stumbles over what comes then."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        for at, given in enumerate(args):
+            if given == ADD_NODES and (at + 2 >= len(args) or args[at + 2].startswith("--")):
+                raise click.UsageError(f"{ADD_NODES} needs two words, {NODES}: {ADD_NODES} 3 like=node-1", ctx)
+        return super().parse_args(ctx, args)
+
 
 @click.command(
     "what-if",
+    cls=WhatIfCommand,
     epilog="Exit codes: 0 nothing gets worse, 1 a pod waits that did not wait before, is lost, or cannot be evicted, "
-    "2 the input cannot be used.",
+    "2 the input cannot be used, 130 stopped by Ctrl-C.",
 )
 @click.option("--drain", "drained", multiple=True, metavar="NODE", help="Drain a node; can be repeated, as all below.")
 @click.option("--cordon", "cordoned", multiple=True, metavar="NODE", help="Cordon a node.")
 @click.option("--uncordon", "uncordoned", multiple=True, metavar="NODE", help="Uncordon a node.")
 @click.option(
-    "--add-nodes", "added", multiple=True, type=(int, str), metavar="N like=NODE",
+    ADD_NODES, "added", multiple=True, type=(int, str), metavar=NODES,
     help="Add nodes like a node, like those of a pool, or like the Node in a file.",
 )  # fmt: skip
 @click.option("--delete", "deleted", multiple=True, metavar="KIND/NAME", help="Delete an object, and what it owns.")
