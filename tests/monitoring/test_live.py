@@ -40,7 +40,7 @@ LONG_LEASE = (
     "--leader-elect-lease-duration=900s", "--leader-elect-renew-deadline=800s", "--leader-elect-retry-period=500ms",
 )  # fmt: skip
 FAILING = {"scheduler: Plugin errors per second", "scheduler: Drift"}  # a healthy scheduler has nothing to show here
-PAUSE = 5.0  # seconds
+PAUSE = 3.0  # seconds
 HELD = "held-by-nobody-of-ours"
 
 
