@@ -108,10 +108,7 @@ def interpreter(cache: Path, tell: Tell) -> Path:
         part = folder.with_name(f"{folder.name}.{os.getpid()}")
         part.mkdir(parents=True)
         distribution((each, file.read_bytes()) for each, file in files.items()).write(part)
-        try:
-            part.rename(folder)
-        except OSError:  # another process was faster
-            shutil.rmtree(part)
+        fetching.settle(part, folder)
     return folder
 
 
