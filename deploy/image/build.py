@@ -40,6 +40,9 @@ class Image:
 
 
 def image(out: Path, architectures: Sequence[str], plugins: Sequence[Path], tell: Tell) -> Image:
+    for plugin in plugins:
+        if plugin.suffix != ".whl" or not plugin.is_file():
+            raise BuildError(f"{plugin}: not a wheel; expected a file whose name ends in .whl")
     cache = cache_folder()
     home = interpreter(cache, tell)
     with tempfile.TemporaryDirectory() as scratch:
