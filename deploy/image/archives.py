@@ -94,9 +94,19 @@ def unpack_wheel(data: bytes, folder: str, tree: Tree) -> None:
 
 
 def metadata_of(data: bytes) -> str:
-    """Return the text of a wheel's METADATA."""
+    """Return what a wheel says of itself."""
+    return information(data, "METADATA").decode("utf-8")
+
+
+def record_of(data: bytes) -> bytes:
+    """Return a wheel's list of its files."""
+    return information(data, "RECORD")
+
+
+def information(data: bytes, wanted: str) -> bytes:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        name = next(
-            each for each in archive.namelist() if each.endswith(".dist-info/METADATA") and each.count("/") == 1
-        )
-        return archive.read(name).decode("utf-8")
+        for name in archive.namelist():
+            folder, _, file = name.partition("/")
+            if folder.endswith(".dist-info") and file == wanted:
+                return archive.read(name)
+    raise ArchiveError(f"a wheel without {wanted}")

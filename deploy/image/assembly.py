@@ -25,7 +25,9 @@ def assemble(job: dict[str, Any]) -> layout.Descriptor:
     plugins = {Path(file).name: Path(file).read_bytes() for file in job["plugins"]}
 
     base, libraries = contents.distribution(debs), contents.libraries(wheels.values())
-    application = contents.application(own, launcher, list(plugins.values()))
+    application, added = contents.application(own, launcher), contents.plugins(plugins.values())
+    taken = [path for path, _ in added.files() if path in libraries.plus(application).entries]
+    application = application.plus(added)
     for tree in (base, libraries, application):
         compiled = bytecode.compiled(contents.modules(tree), cache / "bytecode", job["python"], job["home"])
         for path, data in compiled.items():
@@ -34,7 +36,9 @@ def assemble(job: dict[str, Any]) -> layout.Descriptor:
     application.file(bom.PLACE, text)
 
     whole = base.plus(libraries, application)
-    wrong = [*checks.complaints(whole, architecture), *licences.missing([each.name for each in packages], whole)]
+    wrong = [f"{path}: is in a plugin's wheel, and in the image already" for path in taken]
+    wrong += checks.complaints(whole, architecture)
+    wrong += licences.missing([each.name for each in packages], whole, licences.projects(added))
     if wrong:
         sys.exit("\n".join([f"the image for {architecture} is not right:", *(f"  {each}" for each in wrong)]))
     Path(job["bom"]).write_text(text, encoding="utf-8")

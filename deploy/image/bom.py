@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import quote
 
 from deploy.image import licences
-from deploy.image.archives import metadata_of
+from deploy.image.archives import metadata_of, record_of
 from deploy.image.contents import STATUS
 from deploy.image.locks import Package, normal
 from deploy.image.selection import RELEASE
@@ -30,7 +30,7 @@ NEEDED = re.compile(r"[A-Za-z0-9._-]+")
 def document(packages: Sequence[Package], wheels: Mapping[str, bytes], own: bytes, tree: Tree, date: int) -> str:
     """Return the text. `wheels`: libraries by the names of their files; `own`: Stowplan's wheel."""
     libraries = [of_wheel(data) for data in wheels.values()]
-    main = of_wheel(own) | {"type": "application", "name": "stowplan"}
+    main = of_own(own)
     parts = sorted([*(of_package(each, tree) for each in packages), *libraries], key=lambda each: each["bom-ref"])
     content: dict[str, Any] = {
         "bomFormat": "CycloneDX",
@@ -84,6 +84,14 @@ def of_wheel(data: bytes) -> dict[str, Any]:
         "hashes": [{"alg": "SHA-256", "content": hashlib.sha256(data).hexdigest()}],
         **({"licenses": stated} if stated else {}),
     }
+
+
+def of_own(data: bytes) -> dict[str, Any]:
+    """Stowplan itself. Its wheel is packed on the machine that builds, whose compression may differ from another's; so
+    not the wheel counts but its RECORD, which has the SHA-256 of each file."""
+    record = {"name": "stowplan:record-sha256", "value": hashlib.sha256(record_of(data)).hexdigest()}
+    common = {key: value for key, value in of_wheel(data).items() if key != "hashes"}
+    return common | {"type": "application", "name": "stowplan", "properties": [record]}
 
 
 def project_reference(name: str, version: str) -> str:

@@ -40,6 +40,9 @@ class Image:
 
 
 def image(out: Path, architectures: Sequence[str], plugins: Sequence[Path], tell: Tell) -> Image:
+    for plugin in plugins:
+        if plugin.suffix != ".whl" or not plugin.is_file():
+            raise BuildError(f"{plugin}: not a wheel; expected a file whose name ends in .whl")
     cache = cache_folder()
     home = interpreter(cache, tell)
     with tempfile.TemporaryDirectory() as scratch:
@@ -108,10 +111,7 @@ def interpreter(cache: Path, tell: Tell) -> Path:
         part = folder.with_name(f"{folder.name}.{os.getpid()}")
         part.mkdir(parents=True)
         distribution((each, file.read_bytes()) for each, file in files.items()).write(part)
-        try:
-            part.rename(folder)
-        except OSError:  # another process was faster
-            shutil.rmtree(part)
+        fetching.settle(part, folder)
     return folder
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from deploy.image.archives import control, unpack_package, unpack_wheel
 from deploy.image.locks import Package
@@ -83,13 +83,20 @@ def libraries(wheels: Iterable[bytes]) -> Tree:
     return tree
 
 
-def application(wheel: bytes, launcher: bytes, plugins: Sequence[bytes] = ()) -> Tree:
-    """Return Stowplan, its program under both names, and plugins that were asked for."""
+def application(wheel: bytes, launcher: bytes) -> Tree:
+    """Return Stowplan, and its program under both names."""
     tree = Tree()
-    for data in (wheel, *plugins):
-        unpack_wheel(data, APP, tree)
+    unpack_wheel(wheel, APP, tree)
     tree.file("usr/bin/stowplan", launcher, program=True)
     tree.link("usr/bin/kube-scheduler", "stowplan")
+    return tree
+
+
+def plugins(wheels: Iterable[bytes]) -> Tree:
+    """Return wheels that whoever builds the image wants in it; they lie beside Stowplan."""
+    tree = Tree()
+    for data in wheels:
+        unpack_wheel(data, APP, tree)
     return tree
 
 

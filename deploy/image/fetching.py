@@ -109,19 +109,34 @@ def present(folder: Path) -> list[Path]:
 
 def stowplan(cache: Path, out: Path) -> Path:
     """Build Stowplan's own wheel with the locked backend; nothing else is asked for."""
-    backend = cache / f"backend-{sha256(BACKEND.read_bytes())[:16]}"
-    if not backend.exists():
-        part = backend.with_suffix(f".{os.getpid()}")
-        pip("install", "--no-deps", "--only-binary=:all:", "--require-hashes", "--requirement", str(BACKEND),
-            "--target", str(part))  # fmt: skip
-        part.replace(backend)
     shutil.rmtree(out, ignore_errors=True)
     # The date that the backend writes into the archive; what counts is unpacked and gets another one.
-    environment = {**os.environ, "PYTHONPATH": str(backend), "SOURCE_DATE_EPOCH": "315532800"}
+    environment = {**os.environ, "PYTHONPATH": str(backend(cache)), "SOURCE_DATE_EPOCH": "315532800"}
     pip("wheel", "--no-deps", "--no-index", "--no-build-isolation", "--wheel-dir", str(out), str(ROOT),
         environment=environment)  # fmt: skip
     (wheel,) = out.glob("*.whl")
     return wheel
+
+
+def backend(cache: Path) -> Path:
+    """Return a folder with the locked backend, to be put on PYTHONPATH."""
+    folder = cache / f"backend-{sha256(BACKEND.read_bytes())[:16]}"
+    if not folder.exists():
+        part = folder.with_suffix(f".{os.getpid()}")
+        pip("install", "--no-deps", "--only-binary=:all:", "--require-hashes", "--requirement", str(BACKEND),
+            "--target", str(part))  # fmt: skip
+        settle(part, folder)
+    return folder
+
+
+def settle(part: Path, folder: Path) -> None:
+    """Give a folder that is whole its name; another process may have been faster."""
+    try:
+        part.rename(folder)
+    except OSError:
+        shutil.rmtree(part)
+        if not folder.exists():
+            raise
 
 
 def pip(*arguments: str, environment: Mapping[str, str] | None = None) -> None:

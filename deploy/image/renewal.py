@@ -126,7 +126,8 @@ def youngest(name: str, stanzas: Iterable[Mapping[str, str]]) -> Package:
     found = [each for each in stanzas if each["Package"] == name]
     if not found:
         raise LockError(f"{name}: not in the index of Debian {SUITE}; is its name in selection.py right?")
-    best = max(found, key=cmp_to_key(lambda a, b: compared(a["Version"], b["Version"])))
+    by_version = {each["Version"]: each for each in found}
+    best = by_version[max(by_version, key=cmp_to_key(compared))]
     return Package(
         name,
         best["Version"],

@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from deploy.image import build, layout
+from deploy.image import build, fetching, layout
 from deploy.image.archives import unpack_package
 from deploy.image.locks import LockError
 from deploy.image.renewal import private_apt, run
@@ -75,7 +75,7 @@ def fetch(folder: Path) -> None:
     part = folder.with_name(f"runc.{os.getpid()}")
     part.mkdir(parents=True)
     tree.write(part)
-    part.rename(folder)
+    fetching.settle(part, folder)
 
 
 @dataclass(frozen=True)

@@ -7,17 +7,21 @@ import json
 import re
 import shutil
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
-from deploy.image import bom, build, layout, locks
+from deploy.image import bom, build, fetching, layout, locks
 from deploy.image.bom import needs
 from deploy.image.contents import APP, STATUS
 from deploy.image.selection import ARCHITECTURES, LEFT_OUT, PACKAGES
 from deploy.image.tree import Tree
+from jsonschema import Draft7Validator
+from referencing import Registry, Resource
 
 pytestmark = pytest.mark.full
+SCHEMA = "cyclonedx-python-lib==11.12.0 --hash=sha256:0e807521a921a5c3cb8ce1153f8a61d29eedfe76a46aac2796b7c6b573391a54"
 SPECIFIC = re.compile(r"/[^/]*(x86_64|aarch64)[^/]*")
 
 
@@ -102,6 +106,29 @@ def test_the_bill_of_materials(architecture: str, trees: dict[str, Tree], image:
         assert {each["ref"], *each["dependsOn"]} <= references
     by_reference = {each["ref"]: each["dependsOn"] for each in document["dependencies"]}
     assert any("numpy" in each for each in by_reference[document["metadata"]["component"]["bom-ref"]])
+
+
+@pytest.fixture(scope="module")
+def schema(tmp_path_factory: pytest.TempPathFactory) -> Draft7Validator:
+    """CycloneDX's own schema, from a wheel that brings it: too many dependencies to be one of ours."""
+    folder = tmp_path_factory.mktemp("schema")
+    (folder / "wanted.txt").write_text(SCHEMA, encoding="utf-8")
+    fetching.pip("download", "--no-deps", "--only-binary=:all:", "--require-hashes", "-r", str(folder / "wanted.txt"),
+                 "--dest", str(folder))  # fmt: skip
+    (wheel,) = folder.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = ("bom-1.6", "spdx", "jsf-0.82")
+        documents = [json.loads(archive.read(f"cyclonedx/schema/_res/{each}.SNAPSHOT.schema.json")) for each in names]
+    known = Registry().with_resources([(each["$id"], Resource.from_contents(each)) for each in documents])
+    return Draft7Validator(documents[0], registry=known)
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_the_bill_of_materials_is_valid(architecture: str, trees: dict[str, Tree], schema: Draft7Validator) -> None:
+    document = json.loads(trees[architecture].read(bom.PLACE) or b"")
+    assert [f"{each.json_path}: {each.message}" for each in schema.iter_errors(document)] == []
+    document["components"][0]["type"] = "riddle"
+    assert not schema.is_valid(document)
 
 
 def test_what_a_layer_is_for(image: build.Image) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
 import pytest
+from deploy.image import bom, build, bytecode, layout
 
-from tests.image import runtime
+from tests.image import parts, runtime
 
 pytestmark = pytest.mark.full
 VERSION = metadata.version("stowplan")
@@ -90,3 +93,51 @@ def test_a_plugin_in_a_mounted_folder(bundle: runtime.Bundle, settings: Path, tm
     mounts = {"/etc/stowplan": settings, "/home/nonroot": plugins}
     assert "/no/cluster" in started(bundle, mounts, "--plugin-path=/home/nonroot")
     assert "give --plugin-path" in started(bundle, mounts)
+
+
+@pytest.fixture(scope="module")
+def with_a_wheel(
+    image: build.Image, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[build.Image, runtime.Bundle]]:
+    """An image that was built with `--plugin`."""
+    folder = tmp_path_factory.mktemp("plugin")
+    entry = "[stowplan.plugins]\nSpotLast = spot_last:SpotLast\n"
+    files = {"spot_last.py": PLUGIN.read_text(encoding="utf-8"), "spot_last-1.0.dist-info/entry_points.txt": entry}
+    wheel = folder / "spot_last-1.0-py3-none-any.whl"
+    wheel.write_bytes(parts.wheel("spot_last", "1.0", files))
+    built = build.image(folder / "out", [build.machine()], [wheel], list[str]().append)
+    with runtime.bundle(built.folder, folder / "bundle") as found:
+        yield built, found
+
+
+def test_a_plugin_in_a_wheel(
+    with_a_wheel: tuple[build.Image, runtime.Bundle], bundle: runtime.Bundle, settings: Path
+) -> None:
+    """It has a name, needs no flag, is compiled and is in the bill of materials; without it the name is unknown."""
+    built, derived = with_a_wheel
+    (settings / "config.yaml").write_text(CONFIG % "SpotLast", encoding="utf-8")
+    mounts = {"/etc/stowplan": settings}
+    assert "/no/cluster" in started(derived, mounts)
+    assert "SpotLast" in started(bundle, mounts) and "/no/cluster" not in started(bundle, mounts)
+    tree = layout.files(built.folder, build.machine())
+    assert bytecode.place("usr/lib/stowplan/spot_last.py") in tree.entries
+    assert "pkg:pypi/spot-last@1.0" in (tree.read(bom.PLACE) or b"").decode()
+
+
+@pytest.mark.parametrize(
+    ("name", "files", "said"),
+    [
+        ("x.tar.gz", {}, "expected a file whose name ends in .whl"),
+        (
+            "x-1-py3-none-any.whl",
+            {"numpy/__init__.py": ""},
+            "numpy/__init__.py: is in a plugin's wheel, and in the image already",
+        ),
+        ("x-1-py3-none-any.whl", {"x.so": "\x7fELF\x02\x01" + "\0" * 70}, "x.so: is for machine 0"),
+    ],
+)
+def test_a_wheel_that_does_not_fit(name: str, files: dict[str, str], said: str, tmp_path: Path) -> None:
+    wheel = tmp_path / name
+    wheel.write_bytes(parts.wheel("x", "1", files))
+    with pytest.raises(build.BuildError, match=re.escape(said)):
+        build.image(tmp_path / "out", [build.machine()], [wheel], list[str]().append)
