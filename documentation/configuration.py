@@ -96,7 +96,8 @@ def arguments(name: str, plugin: type) -> Iterator[tuple[str, str, str]]:
             if argument not in ("apiVersion", "kind"):
                 yield argument, what, default or _shown(defaults.get(argument))
         return
-    hints = inspect.get_annotations(plugin.__init__, eval_str=True) if plugin.__init__ is not object.__init__ else {}
+    made_by = vars(plugin).get("__init__")
+    hints = inspect.get_annotations(made_by, eval_str=True) if made_by else {}
     for key, parameter in inspect.signature(plugin).parameters.items():
         what = in_words(types.type_info(hints[key])) if key in hints else "any value"
         yield camel(key), what, "required" if parameter.default is parameter.empty else _shown(parameter.default)

@@ -14,11 +14,12 @@ from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from documentation import configuration, metrics
+from documentation import configuration, metrics, public_names
 
 GENERATED: dict[str, Callable[[], str]] = {
     "configuration": configuration.reference,
     "metrics": metrics.reference,
+    **dict(public_names.references()),
 }
 MARK = re.compile(r"^<!-- generated: (\w+) -->$", re.MULTILINE)
 LINK = re.compile(r"(?<=\]\()(\.\./[^)\s#]*)|(?<=\]: )(\.\./[^\s#]*)")
@@ -31,7 +32,7 @@ def on_config(config: Any) -> Any:
     return config
 
 
-def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:  # noqa: ARG001
     """Return the page with its generated parts, and with links that work on the site."""
     folder = PurePosixPath("docs", page.file.src_uri).parent
     root = Path(config["docs_dir"]).parent

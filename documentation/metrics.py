@@ -6,18 +6,23 @@ tables with what the programs serve.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from prometheus_client import CollectorRegistry
 
 from stowplan.apps.place.follow.metrics import FollowMetrics
 from stowplan.apps.place.metrics import PlacementMetrics
+from stowplan.apps.run.foreign_bindings import ForeignBindings
 from stowplan.apps.run.group_metrics import GroupMetrics
 from stowplan.apps.run.metrics import Metrics
+from stowplan.apps.run.recount import Recounter
 from stowplan.apps.score_agent.metrics import ScoreAgentMetrics
 from stowplan.apps.shadow.metrics import ShadowMetrics
 from stowplan.apps.unreadable_objects import UnreadableGauge
+
+_unused: Any = None  # what an object needs to work, and not to have metrics
 
 
 class Metric(NamedTuple):
@@ -42,6 +47,8 @@ def programs() -> Iterator[tuple[str, str, CollectorRegistry]]:
     """Yield each program with a sentence about its metrics, and its registry."""
     scheduler = Metrics().registry
     UnreadableGauge(scheduler)
+    ForeignBindings(scheduler, _unused, time.monotonic)
+    Recounter(scheduler, _unused, _unused)
     yield "stowplan run", "Names that begin with `scheduler_` are kube-scheduler's.", scheduler
     groups = CollectorRegistry()
     GroupMetrics(groups)

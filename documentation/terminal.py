@@ -1,6 +1,7 @@
 """The picture of `stowplan explain` in the README: `python -m documentation.terminal docs/explain.svg`.
 
-A cluster of four nodes and a pod that fits on none of them. What is drawn is what the command prints, and the same each time.
+A cluster of four nodes and a pod that fits on none of them. What is drawn is what the command prints. It is the same
+each time.
 """
 
 from __future__ import annotations

@@ -18,7 +18,10 @@ READER = MarkdownIt("commonmark").enable("table")
 
 @dataclass(frozen=True)
 class Block:
-    """A block of code: its language and what follows it in that line, its text, and the line that it begins in."""
+    """A block of code: its language and what follows it in that line, its text, and the line that it begins in.
+
+    A block that is indented has no language; one between fences that name none is "text".
+    """
 
     language: str
     title: str
@@ -70,4 +73,5 @@ def blocks(page: Path) -> Iterator[Block]:
     for token in tokens(page):
         if token.type in ("fence", "code_block"):
             language, _, title = token.info.strip().partition(" ")
+            language = language or ("text" if token.type == "fence" else "")
             yield Block(language, title, token.content, (token.map or [0])[0] + 1)
