@@ -9,7 +9,7 @@ READY := .venv/.ready
 WORKERS ?= 3
 PYTEST := $(BIN)/pytest -q -n $(WORKERS) --dist loadscope --no-loadscope-reorder --max-worker-restart=0
 
-.PHONY: setup demo browser test-tools test test-full check lint types imports format bench bench-quick bench-live bench-start bench-explain bench-what-if bench-load bench-scale bench-fgd bench-history bench-embedded oracle soak kube-tests controlplane image image-lock helm chart clean help
+.PHONY: setup demo docs browser test-tools test test-full check lint types imports format bench bench-quick bench-live bench-start bench-explain bench-what-if bench-load bench-scale bench-fgd bench-history bench-embedded oracle soak kube-tests controlplane image image-lock helm chart clean help
 
 help:                ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 16
@@ -64,6 +64,10 @@ test: check test-tools ## the checks and tests that CI runs
 test-full: check browser test-tools ## also long fuzz runs, and new scenarios compared with kube-scheduler's own code (needs Go and a browser)
 	STOWPLAN_HYPOTHESIS=full STOWPLAN_BROWSER=required $(PYTEST)
 	$(BIN)/python -m tests.oracle
+
+docs: setup          ## build the site of the documentation into build/site; open build/site/index.html
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo "The site is in build/site"
 
 format: setup        ## format the code with ruff
 	$(BIN)/ruff check --fix .

@@ -13,7 +13,6 @@ from tests.apps.demo import screens
 from tests.apps.demo.screens import lines_of, rows_of, scenes_of, words_of
 
 SIZES = ((80, 24), (120, 40))
-README = Path(__file__).parents[3] / "README.md"
 PROMPT = "Enter: the next scene "  # keys are typed ahead, so no line ends after it
 PAGE = Path(__file__).parents[3] / "docs" / "demo.md"
 
@@ -81,13 +80,12 @@ def test_the_last_scene_ends_with_a_pod_that_runs_and_then_says_what_to_try(pipe
     ]
 
 
-@pytest.mark.parametrize("document", [README, PAGE], ids=["the README", "its page"])
-def test_documents_show_lines_of_the_demo(document: Path, pipe: str) -> None:
+def test_its_page_shows_lines_of_the_demo(pipe: str) -> None:
     """Each block that shows a scene is in the demo, line by line."""
-    text = document.read_text(encoding="utf-8")
+    text = PAGE.read_text(encoding="utf-8")
     blocks = re.findall(r"(?m)(?:^    .*\n|^\n(?=    ))+", text)
     shown = [block for block in blocks if re.search(r"\d of 7  ", block)]
-    assert shown
+    assert len(shown) >= 2
     known = {line.rstrip(" ─") for line in lines_of(pipe)}
     for line in (line.removeprefix("    ").rstrip(" ─") for block in shown for line in block.split("\n")):
         assert line in known, line
