@@ -6,21 +6,24 @@ tables with what the programs serve.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from prometheus_client import CollectorRegistry
 
 from stowplan.apps.place.follow.metrics import FollowMetrics
 from stowplan.apps.place.metrics import PlacementMetrics
+from stowplan.apps.reflector_gauges import ReflectorGauges
+from stowplan.apps.run.decision_file import DecisionFile
 from stowplan.apps.run.foreign_bindings import ForeignBindings
 from stowplan.apps.run.group_metrics import GroupMetrics
 from stowplan.apps.run.metrics import Metrics
 from stowplan.apps.run.recount import Recounter
 from stowplan.apps.score_agent.metrics import ScoreAgentMetrics
 from stowplan.apps.shadow.metrics import ShadowMetrics
-from stowplan.apps.unreadable_objects import UnreadableGauge
 
 _unused: Any = None  # what an object needs to work, and not to have metrics
 
@@ -46,7 +49,8 @@ def reference() -> str:
 def programs() -> Iterator[tuple[str, str, CollectorRegistry]]:
     """Yield each program with a sentence about its metrics, and its registry."""
     scheduler = Metrics().registry
-    UnreadableGauge(scheduler)
+    ReflectorGauges(scheduler)
+    DecisionFile(Path(os.devnull), 1, 0, scheduler, _unused)
     ForeignBindings(scheduler, _unused, time.monotonic)
     Recounter(scheduler, _unused, _unused)
     yield "stowplan run", "Names that begin with `scheduler_` are kube-scheduler's.", scheduler
@@ -55,11 +59,11 @@ def programs() -> Iterator[tuple[str, str, CollectorRegistry]]:
     about = "Served if a profile has `Coscheduling` or `ResourceReservation`."
     yield "stowplan run, with pod groups", about, groups
     placements = PlacementMetrics().registry
-    UnreadableGauge(placements)
+    ReflectorGauges(placements)
     about = "Names that begin with `scheduling_` are those of Open Cluster Management's controller."
     yield "stowplan place", about, placements
     yield "stowplan place follow", "", FollowMetrics()._registry
-    yield "stowplan score-agent", "", ScoreAgentMetrics()._registry
+    yield "stowplan score-agent", "", ScoreAgentMetrics().registry
     yield "stowplan shadow", "", ShadowMetrics()._registry
 
 

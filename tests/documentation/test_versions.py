@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from stowplan.apps.cli import KUBERNETES
+from stowplan.apps.followed_version import KUBERNETES
 from tests.controlplane import build
 from tests.documentation.pages import ROOT
 

@@ -9,9 +9,10 @@ from typing import IO, Any
 
 import click
 
-from stowplan.apps.bundle.commands import KUBERNETES, bundle
+from stowplan.apps.bundle.commands import bundle
 from stowplan.apps.capacity.commands import capacity
 from stowplan.apps.flags import FEATURE_GATES, FROM, OUTPUT, PLUGIN_PATH, LogLevel, WholeHelp, serving_options
+from stowplan.apps.followed_version import KUBERNETES
 from stowplan.apps.kube_scheduler_flags import KubeSchedulerCommand, boolean_option, kube_scheduler_options
 from stowplan.apps.run_flags import recording_options
 from stowplan.apps.shadow.commands import shadow

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-KUBERNETES = "1.36"  # the kube-scheduler whose decisions we make
+from stowplan.apps.followed_version import KUBERNETES
 
 
 @click.command(
