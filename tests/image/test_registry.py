@@ -34,7 +34,7 @@ def pushed(crane: Path, image: build.Image) -> Iterator[str]:
             until(
                 "the registry answers", lambda: subprocess.run([crane, "catalog", address], check=False).returncode == 0
             )
-            run(crane, "push", "--index", str(image.folder), f"{address}/stowplan:1")
+            run(crane, "push", str(image.folder), f"{address}/stowplan:1")
             yield f"{address}/stowplan:1"
         finally:
             registry.terminate()
