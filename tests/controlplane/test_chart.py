@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.controlplane import build, flags
+from tests.controlplane import build, flags, hubs
 from tests.controlplane.chart_release import NAMESPACE, helm, history, previous_chart
 from tests.controlplane.deployed import check_no_limit_met, holder
 from tests.controlplane.fixtures import running
@@ -150,13 +150,14 @@ def test_the_ports_of_network_policies_are_those_that_the_programs_use(server: C
     ports = [flags.free_port() for _ in range(3)]
     given = values(ports[0])
     given["placement"] = {"enabled": True, "replicas": 1, "securePort": ports[1], "extraArgs": [ON_LOOPBACK]}
-    agent = {"producer": "static", "args": ["--value=primary=100", "--score-name=x", ON_LOOPBACK]}
+    agent = {"producer": "static", "args": ["--value=primary=100", "--score-name=x", "--interval=1s", ON_LOOPBACK]}
     given["scores"] = {"securePort": ports[2], "agents": {"fixed": agent}}
     given["crds"] = {"placement": True}
     helm(server, "install", RELEASE, CHART, values=given)
     until("three run", lambda: len(kubelet.sync()) == 3, 120, kubelet.explain)
     ready = lambda: all(each.page("/readyz") == "ok" for each in kubelet.sync())  # noqa: E731
-    until("they are ready", ready, 300, kubelet.explain)
+    with hubs.managed(server, "primary"):
+        until("they are ready", ready, 300, kubelet.explain)
     path = f"/apis/networking.k8s.io/v1/namespaces/{NAMESPACE}/networkpolicies"
     policies = {each["metadata"]["name"]: each["spec"] for each in server.api().must("GET", path)["items"]}
     assert len(policies) == 3
