@@ -88,7 +88,7 @@ def test_the_dashboards_of_a_healthy_scheduler(embedded: EmbeddedCluster, tmp_pa
             for query in panel.queries:
                 found.query(query)  # an error fails, no data does not
         check_decisions(embedded, namespace, program, decisions)
-        check_bundle(program, decisions, tmp_path / "bundle.tar.gz")
+        check_bundle(embedded, program, decisions, tmp_path / "bundle.tar.gz")
 
 
 def check_decisions(cluster: Cluster, namespace: str, program: Stowplan, file: Path) -> None:
@@ -103,12 +103,13 @@ def check_decisions(cluster: Cluster, namespace: str, program: Stowplan, file: P
     assert nodes.items() <= events("decided").items()
 
 
-def check_bundle(program: Stowplan, decisions: Path, file: Path) -> None:
-    words = ["bundle", "--no-cluster", "--pages", f"http://127.0.0.1:{program.port}", "--decision-log", str(decisions)]
-    done = CliRunner().invoke(main, [*words, "-o", str(file)])
+def check_bundle(cluster: Cluster, program: Stowplan, decisions: Path, file: Path) -> None:
+    words = ["bundle", "--pages", f"http://127.0.0.1:{program.port}", "--decision-log", str(decisions)]
+    done = CliRunner().invoke(main, [*words, "--kubeconfig", str(cluster.kubeconfig()), "-o", str(file)])
     assert done.exit_code == 0, done.output
     for name in ("metrics.txt", "configz.json", "leader.txt", "livez.txt", "readyz.txt", "podgroups.json"):
         assert f"pages/127.0.0.1_{program.port}/{name}" in done.output
+    assert "cluster/version.json" in done.output and "cluster/lease-stowplan.json" in done.output
 
 
 def wait_for_data(

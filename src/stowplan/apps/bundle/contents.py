@@ -20,7 +20,6 @@ import msgspec
 from stowplan.apps.bundle.redaction import Redaction
 from stowplan.apps.bundle.served_pages import PageAccess, answers
 from stowplan.kube import credentials
-from stowplan.kube.client import Client
 from stowplan.kube.responses import WireError
 from stowplan.kube.transport import Transport
 from stowplan.objects import bounded_yaml, yaml_text
@@ -93,14 +92,14 @@ class Contents:
     async def add_cluster(self, kubeconfig: str, context: str) -> None:
         """The server's version, and who holds the leases."""
         try:
-            client = Client(Transport(credentials.load(kubeconfig or None, context or None)))
+            transport = Transport(credentials.load(kubeconfig or None, context or None))
         except StowplanError as error:
             self.problems.append(self.redaction.text(f"the cluster: {error}"))
             return
         try:
             paths = {"version": "/version", **{f"lease-{name}": _PATH + name for name in LEASES}}
             for name, path in paths.items():
-                answer = await client.transport.request("GET", path)
+                answer = await transport.request("GET", path)
                 if answer.status == 200:
                     self._put(f"cluster/{name}.json", self.redaction.json(bytes(answer.body)))
                 elif answer.status != 404:
@@ -108,7 +107,7 @@ class Contents:
         except WireError as error:
             self.problems.append(self.redaction.text(f"the cluster: {error}"))
         finally:
-            await client.close()
+            await transport.close()
 
     def archive(self) -> bytes:
         """A gzipped tar file, with a list of the files and of the problems at its head."""
