@@ -53,6 +53,11 @@ def client() -> Client:
         pytest.param(("POST", PODS, {**POD, "metadata": {"name": "b", "namespace": "other"}}), 400, "BadRequest",
                      "the namespace of the provided object does not match the namespace sent on the request",
                      id="another namespace"),
+        pytest.param(("POST", PODS, {**POD, "metadata": {"name": "b"}, "spec": {"containers": [
+                         {"name": "c", "image": "x", "resources": {"requests": {"gpu": "1"}}}]}}), 422, "Invalid",
+                     '[spec.containers[0].resources.requests[gpu]: Invalid value: "gpu": must be a standard resource '
+                     'type or fully qualified, spec.containers[0].resources.requests[gpu]: Invalid value: "gpu": '
+                     "must be a standard resource for containers]", id="a resource that is not qualified"),
         pytest.param(("POST", PODS, POD), 409, "AlreadyExists", 'pods "a" already exists', id="a second time"),
         pytest.param(("POST", PODS, {**POD, "spec": {"containers": "x"}}), 400, "BadRequest",
                      "json: cannot unmarshal string into Go struct field", id="text for a list"),

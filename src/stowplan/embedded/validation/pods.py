@@ -14,6 +14,7 @@ from stowplan.objects import quantity
 _RESTARTS = ("Always", "OnFailure", "Never")
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _OPERATORS = ("Equal", "Exists", "Gt", "Lt")  # the last two by a feature gate, so that messages do not name them
+_MOST_PODS_ASK = frozenset(("cpu", "memory", "ephemeral-storage"))  # good names, which need no further look
 _PROTOCOLS = ("SCTP", "TCP", "UDP")
 _CHANGEABLE = (
     "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
@@ -82,6 +83,8 @@ def check_resources(resources: Document, path: str) -> Iterator[StatusCause]:
     limits = resources.get("limits", {})
     for amounts in ("limits", "requests"):
         for name, amount in resources.get(amounts, {}).items():
+            if name not in _MOST_PODS_ASK:
+                yield from resource_names.check_of_container(name, f"{path}.{amounts}[{name}]")
             if quantity.nanos(amount) < 0 or "/" in name:
                 yield from resource_names.check_amount(name, amount, f"{path}.{amounts}[{name}]")
     for name, amount in resources.get("requests", {}).items():
