@@ -45,6 +45,7 @@ OTHER_TESTS = (
     "benchmarks",
     "controlplane",
     "deploy",
+    "documentation",
     "engine/situations",
     "examples",
     "kube_tests",
