@@ -65,7 +65,7 @@ test-full: check browser test-tools ## also long fuzz runs, and new scenarios co
 	STOWPLAN_HYPOTHESIS=full STOWPLAN_BROWSER=required $(PYTEST)
 	$(BIN)/python -m tests.oracle
 
-docs: setup          ## build the site of the documentation into build/site; open build/site/index.html
+docs: setup          ## build the site of the documentation into build/site (search works only where a server serves it)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	@echo "The site is in build/site"
 
