@@ -112,7 +112,7 @@ def started(python: Path, folder: Path) -> None:
     program = python.with_name("stowplan")
     assert run(program, "--version", folder=folder) == f"stowplan {PROJECT['version']}\n"
     assert " is Running on " in run(program, "demo", folder=folder)
-    assert "Usage: kubectl-stowplan" in run(program.with_name("kubectl-stowplan"), "--help", folder=folder)
+    assert "Usage: kubectl stowplan" in run(program.with_name("kubectl-stowplan"), "--help", folder=folder)
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)

@@ -312,6 +312,11 @@ def as_kube_scheduler(given: list[str]) -> list[str]:
     return ["--version"] if given[:1] and given[0].split("=")[0] == "--version" else ["run", *given]
 
 
+def kubectl_plugin() -> None:
+    """`kubectl-stowplan`, which kubectl calls for `kubectl stowplan`."""
+    main(prog_name="kubectl stowplan")
+
+
 def complete_for_kubectl() -> None:
     """`kubectl_complete-stowplan`: kubectl calls it with the words so far, and reads one proposal per line."""
     from click.shell_completion import ShellComplete
