@@ -76,6 +76,7 @@ PIECES = [
 def seeds() -> list[dict[str, Any]]:
     """Every configuration in deploy/ and examples/, one with all settings, and one for each plugin with arguments."""
     files = [*ROOT.glob("deploy/**/*.yaml"), *ROOT.glob("examples/**/*.yaml")]
+    files = [each for each in files if "templates" not in each.parts]  # Helm's are no YAML
     found = [each for file in sorted(files) for each in _configurations(file.read_text(encoding="utf-8"))]
     for name, plugin in BUILT_IN.items():
         document = yaml.safe_load(FULL)
