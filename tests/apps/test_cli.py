@@ -10,7 +10,8 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from stowplan.apps.cli import complete_for_kubectl, main
+from stowplan.apps import kubectl_plugin
+from stowplan.apps.cli import main
 
 
 def test_version_as_json() -> None:
@@ -38,9 +39,16 @@ def test_completion_for_kubectl(
     words: list[str], proposed: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.argv", ["kubectl_complete-stowplan", *words])
-    complete_for_kubectl()
+    kubectl_plugin.complete()
     *lines, last = capsys.readouterr().out.splitlines()
     assert proposed in [line.partition("\t")[0] for line in lines] and last == ":0"
+
+
+def test_kubectl_is_named_in_the_usage(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.argv", ["/usr/bin/kubectl-stowplan", "explain", "--help"])
+    with pytest.raises(SystemExit):
+        kubectl_plugin.run()
+    assert capsys.readouterr().out.startswith("Usage: kubectl stowplan explain ")
 
 
 def test_help_imports_nothing_heavy() -> None:

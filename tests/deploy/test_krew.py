@@ -79,8 +79,8 @@ def test_krew_installs_it_and_kubectl_runs_it(tmp_path: Path) -> None:
         run("kubectl-krew", "install", f"--manifest={manifest}", f"--archive={archive}", **environment)
     assert "stowplan" in run("kubectl", "plugin", "list", **environment)
     for _ in ("installs its libraries", "has them"):
-        assert f"stowplan {VERSION}" in run("kubectl", "stowplan", "--version", **environment)
-    assert "kubectl stowplan [OPTIONS] COMMAND" in run("kubectl", "stowplan", "--help", **environment)
+        assert f"kubectl stowplan {VERSION}" in run("kubectl", "stowplan", "--version", **environment)
+    assert "Usage: kubectl stowplan [OPTIONS] COMMAND" in run("kubectl", "stowplan", "--help", **environment)
     run("kubectl-krew", "uninstall", "stowplan", **environment)
     assert not list((own / "store").glob("stowplan/*/python*")), "nothing stays"
 

@@ -312,21 +312,6 @@ def as_kube_scheduler(given: list[str]) -> list[str]:
     return ["--version"] if given[:1] and given[0].split("=")[0] == "--version" else ["run", *given]
 
 
-def kubectl_plugin() -> None:
-    """`kubectl-stowplan`, which kubectl calls for `kubectl stowplan`."""
-    main(prog_name="kubectl stowplan")
-
-
-def complete_for_kubectl() -> None:
-    """`kubectl_complete-stowplan`: kubectl calls it with the words so far, and reads one proposal per line."""
-    from click.shell_completion import ShellComplete
-
-    *words, last = sys.argv[1:] or [""]
-    for found in ShellComplete(main, {}, "kubectl-stowplan", "").get_completions(words, last):
-        click.echo(f"{found.value}\t{found.help}" if found.help else found.value)
-    click.echo(":0")  # the shell may also propose file names
-
-
 @main.group(cls=WholeHelp)
 def config() -> None:
     """Check or show a KubeSchedulerConfiguration, or a PlacementConfiguration."""

@@ -8,7 +8,8 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from stowplan.apps.cli import complete_for_kubectl, main
+from stowplan.apps import kubectl_plugin
+from stowplan.apps.cli import main
 from stowplan.apps.score_agent.commands import PRODUCERS
 
 USAGE = ["usage", "--cluster-name", "a"]
@@ -101,7 +102,7 @@ def test_help_of_every_producer_lists_exit_codes() -> None:
 
 def test_completion_knows_the_producers(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("sys.argv", ["kubectl_complete-stowplan", "score-agent", "pro"])
-    complete_for_kubectl()
+    kubectl_plugin.complete()
     assert capsys.readouterr().out.startswith("prometheus\t")
 
 
