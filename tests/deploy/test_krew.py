@@ -81,6 +81,7 @@ def test_krew_installs_it_and_kubectl_runs_it(tmp_path: Path) -> None:
     for _ in ("installs its libraries", "has them"):
         assert f"kubectl stowplan {VERSION}" in run("kubectl", "stowplan", "--version", **environment)
     assert "Usage: kubectl stowplan [OPTIONS] COMMAND" in run("kubectl", "stowplan", "--help", **environment)
+    run("git", "init", "--quiet", own / "index" / "default")  # to remove plugins krew wants an index, be it empty
     run("kubectl-krew", "uninstall", "stowplan", **environment)
     assert not list((own / "store").glob("stowplan/*/python*")), "nothing stays"
 
