@@ -39,7 +39,7 @@ PRIVATE = {
     "wishes",
 }  # fmt: skip
 LONGEST = 400  # lines of a module
-# Tests of what is no package of ours: manifests, examples, a real control plane, kube-scheduler's own code and tests.
+# Tests of what is no package of ours: manifests, the image, examples, a control plane, kube-scheduler's code and tests.
 OTHER_TESTS = (
     "attacks",
     "benchmarks",

@@ -31,9 +31,8 @@ def pushed(crane: Path, image: build.Image) -> Iterator[str]:
     address = f"127.0.0.1:{free_port()}"
     with subprocess.Popen([crane, "registry", "serve", "--address", address], stderr=subprocess.DEVNULL) as registry:
         try:
-            until(
-                "the registry answers", lambda: subprocess.run([crane, "catalog", address], check=False).returncode == 0
-            )
+            asked = lambda: subprocess.run([crane, "catalog", address], capture_output=True, check=False)  # noqa: E731
+            until("the registry answers", lambda: asked().returncode == 0)
             run(crane, "push", str(image.folder), f"{address}/stowplan:1")
             yield f"{address}/stowplan:1"
         finally:
