@@ -69,6 +69,15 @@ def test_a_pod_that_is_attempted_again_and_again_is_not_old(clock: Clock) -> Non
         clock.now += 600
 
 
+def test_a_replica_that_waits_for_the_lease_has_no_old_pods(clock: Clock) -> None:
+    """It knows the pods that the leader cannot place, and would be in alarm for ever."""
+    metrics, engine = Metrics(clock), cast(Scheduler, an_engine(Unit([a_pod("web")], "p", now=0.0)))
+    for leading, expected in ((False, 0.0), (False, 0.0), (True, 0.0), (True, 600.0), (False, 0.0)):
+        metrics.read_engine(engine, leading=leading)
+        assert age(metrics, "active") == expected
+        clock.now += 600
+
+
 def an_engine(unit: Unit) -> SimpleNamespace:
     """With one unit, which is active."""
     table, queue = SimpleNamespace(live_rows=list), SimpleNamespace(units={unit.key: unit}, incoming={}, waiting=list)

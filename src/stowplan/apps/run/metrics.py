@@ -127,7 +127,7 @@ class Metrics:
 
     # -- from the state of the engine, once a second
 
-    def read_engine(self, engine: Scheduler) -> None:
+    def read_engine(self, engine: Scheduler, *, leading: bool = True) -> None:
         stages = Tally(unit.stage for unit in engine.queue.units.values() for _ in unit.pods)
         for stage, queue in QUEUES.items():
             self._pending.labels(queue).set(stages[stage])
@@ -141,7 +141,7 @@ class Metrics:
             self._unschedulable.labels(plugin, profile).set(number)
         self._unschedulable_shown = set(rejected)
         self._plugin_times.count_calls()
-        self._own.read_engine(engine)
+        self._own.read_engine(engine, leading=leading)
         self._cache.labels("nodes").set(len(engine.state.table.live_rows()))
         self._cache.labels("pods").set(len(engine.state.pods))
         self._cache.labels("assumed_pods").set(len(engine.assumed_pods))

@@ -47,11 +47,14 @@ class OwnMetrics:
         if named is not None:
             self.plugin_errors.labels(*named).inc()
 
-    def read_engine(self, engine: Scheduler) -> None:
-        """Once a second. A unit that was attempted since the last time is as young as it looks now."""
+    def read_engine(self, engine: Scheduler, *, leading: bool) -> None:
+        """Once a second. A unit that was attempted since the last time is as young as it looks now.
+
+        Who does not lead attempts nothing, and another replica's pods are old for no fault of anybody: its ages are 0.
+        """
         now, oldest = self._clock(), dict.fromkeys(AGED, 0.0)
         active: dict[Hashable, tuple[int, float]] = {}
-        for unit in engine.queue.units.values():
+        for unit in engine.queue.units.values() if leading else ():
             since = unit.since
             if unit.stage is QueueStage.ACTIVE:
                 before = self._active.get(unit.key)

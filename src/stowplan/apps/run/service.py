@@ -228,7 +228,7 @@ class SchedulerService(Program):
 
     def _count(self, second: int) -> None:
         engine = self.engine_loop.engine
-        self.metrics.read_engine(engine)
+        self.metrics.read_engine(engine, leading=self.leading)
         self.metrics.show_leading("" if self._election is None else self._election.name, leading=self.leading)
         self._reflector_gauges.read(self.reflectors)
         if second % READ_PLUGIN_GAUGES_EVERY == 0:
