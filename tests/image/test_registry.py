@@ -25,14 +25,17 @@ def crane() -> Path:
     return tools.program(tools.CRANE)
 
 
+def answers(crane: Path, address: str) -> bool:
+    return subprocess.run([crane, "catalog", address], capture_output=True, check=False).returncode == 0
+
+
 @pytest.fixture(scope="module")
 def pushed(crane: Path, image: build.Image) -> Iterator[str]:
     """Push the image with the words of the workflow; the registry keeps it in memory."""
     address = f"127.0.0.1:{free_port()}"
     with subprocess.Popen([crane, "registry", "serve", "--address", address], stderr=subprocess.DEVNULL) as registry:
         try:
-            asked = lambda: subprocess.run([crane, "catalog", address], capture_output=True, check=False)  # noqa: E731
-            until("the registry answers", lambda: asked().returncode == 0)
+            until("the registry answers", lambda: answers(crane, address))
             run(crane, "push", str(image.folder), f"{address}/stowplan:1")
             yield f"{address}/stowplan:1"
         finally:
