@@ -117,32 +117,35 @@ class Loop:
 
     def _typical(self, pods: Sequence[OpenBPod]) -> None:
         typical = most_frequent(pod.shape for pod in pods)
-        asking = [each for each in typical if each.gpus]
-        self.counts = np.array([each.count for each in asking], np.float64)
-        self.wants_cpu = np.array([each.cpu_milli for each in asking])
-        self.wants_gpus = np.array([each.gpus for each in asking])
-        self.levels, self.level = np.unique([each.gpu_milli for each in asking], return_inverse=True)
-        self.total = sum(each.count for each in typical)
-        self.others = self.total - self.counts.sum()
+        counts = np.array([each.count for each in typical], np.float64)
+        self.parts: Floats = counts / len(pods) / (counts.sum() / len(pods))  # rounded as in the study
+        self.wants_cpu = np.array([each.cpu_milli for each in typical])
+        self.wants_gpus = np.array([each.gpus for each in typical])
+        self.levels, self.level = np.unique([each.gpu_milli for each in typical], return_inverse=True)
         names = self.models[:, np.newaxis]
-        allowed = [np.isin(names, each.models) if each.models else np.ones_like(names, np.bool_) for each in asking]
+        allowed = [np.isin(names, each.models) if each.models else np.ones_like(names, np.bool_) for each in typical]
         self.allowed: Bools = np.concatenate(allowed, axis=1)
         rows = np.arange(len(self.cpu))
         self.before = self._measure(rows, self.cpu, self.free)
 
     def _measure(self, rows: Ints, cpu: Ints, free: Ints) -> Floats:
-        """The fragmentation of nodes with so much free, times the total; whole numbers, so it is exact."""
+        """The fragmentation of nodes with so much free, added up by reason and in order: rounding decides ties."""
         fits = free[:, :, np.newaxis] >= self.levels
         small = (free[:, :, np.newaxis] * ~fits).sum(axis=1)
-        enough = np.count_nonzero(fits, axis=1)[:, self.level] >= self.wants_gpus
-        room = (cpu[:, np.newaxis] >= self.wants_cpu) & enough & self.allowed[rows]
-        whole = free.sum(axis=1)
-        measured: Floats = np.where(room, small[:, self.level], whole[:, np.newaxis]) @ self.counts
-        measured += self.others * whole
+        cpu_is_enough = cpu[:, np.newaxis] >= self.wants_cpu
+        gpus_are_enough = np.count_nonzero(fits, axis=1)[:, self.level] >= self.wants_gpus
+        of_gpu_pods = np.where(cpu_is_enough, 1, np.where(gpus_are_enough, 2, 0))
+        reason = np.where(self.wants_gpus > 0, of_gpu_pods, np.where(cpu_is_enough, 3, 4))
+        reason = np.where(self.allowed[rows], reason, 5)
+        room = cpu_is_enough & gpus_are_enough & self.allowed[rows] & (self.wants_gpus > 0)
+        wasted = np.where(room, small[:, self.level], free.sum(axis=1)[:, np.newaxis]) * self.parts
+        place = reason + 6 * np.arange(len(rows))[:, np.newaxis]
+        sums = np.bincount(place.ravel(), wasted.ravel(), 6 * len(rows)).reshape(len(rows), 6)
+        measured: Floats = np.add.accumulate(sums, axis=1)[:, -1]
         return measured
 
     def _rated(self, gained: Floats) -> Ints:
-        return _whole(100 / (1 + np.exp(-gained / (WHOLE * self.total))))
+        return _whole(100 * (1 / (1 + np.exp(-gained / WHOLE))))
 
     def _gradient(self, pod: OpenBPod, rows: Ints) -> Ints:
         if pod.gpus and pod.gpu_milli < WHOLE:
