@@ -39,9 +39,7 @@ PODS = f"app.kubernetes.io/instance={RELEASE}"
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The image's root file system."""
-    if reason := rootfs.why_not():
-        pytest.skip(reason)
-    with rootfs.assembled(tmp_path_factory.mktemp("image") / "root") as folder:
+    with rootfs.provided(tmp_path_factory.mktemp("image")) as folder:
         yield folder
 
 

@@ -31,9 +31,7 @@ def by_runc(folder: Path) -> Iterator[Command]:
 
 @contextmanager
 def in_its_root(folder: Path) -> Iterator[Command]:
-    if reason := rootfs.why_not():
-        pytest.skip(reason)
-    with rootfs.assembled(folder / "root") as root:
+    with rootfs.provided(folder) as root:
         yield lambda words, mounts: rootfs.command(root, words, mounts)
 
 

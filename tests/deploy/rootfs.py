@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 NONROOT = 65532
 
@@ -28,6 +30,15 @@ def assembled(folder: Path, *flags: str) -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder)
+
+
+@contextmanager
+def provided(folder: Path) -> Iterator[Path]:
+    """The same in `root` of that folder. Where this machine cannot run it, the test is skipped."""
+    if reason := why_not():
+        pytest.skip(reason)
+    with assembled(folder / "root") as root:
+        yield root
 
 
 def command(

@@ -1,4 +1,6 @@
-"""Programs that judge what we deploy: helm, a linter of manifests, krew. Each comes from its Go module, at one version.
+"""Programs that judge what we ship: helm, linters of manifests and workflows, krew, crane.
+
+Each comes from its Go module, at one version.
 
     python -m tests.deploy.tools helm       builds it, and links it as .venv/bin/helm
 
@@ -60,6 +62,16 @@ OPERATOR = (
     Module("prometheus-operator", "github.com/prometheus-operator/prometheus-operator", "0.85.0"),
     "h1:M5xLCLEoaW2IJfnuCwFzzpL+jSVQu3KGT84Pye+fW8s=",
 )
+ACTIONLINT = Tool(
+    "actionlint",
+    Module("actionlint", "github.com/rhysd/actionlint", "1.7.12", "cmd/actionlint"),
+    "h1:vQ4GeJN86C0QH+gTUQcs8McmK62OLT3kmakPMtEWYnY=",
+)
+CRANE = Tool(
+    "crane",
+    Module("crane", "github.com/google/go-containerregistry", "0.22.1", "cmd/crane"),
+    "h1:RZuuSYhTvlDvtsK+NkutoCZ//C0X2ebLK8X8l3ULs84=",
+)
 KREW_VALIDATOR = Tool("validate-krew-manifest", KREW.module, KREW.checksum)
 
 
@@ -104,7 +116,7 @@ def run(tool: Tool, words: Sequence[str | Path], **environment: str) -> subproce
 
 
 def main(words: Sequence[str]) -> int:
-    tools = {tool.program: tool for tool in (HELM, LINTER, KREW, KREW_VALIDATOR)}
+    tools = {tool.program: tool for tool in (HELM, LINTER, KREW, KREW_VALIDATOR, ACTIONLINT, CRANE)}
     if len(words) != 1 or words[0] not in tools:
         sys.stderr.write(f"usage: python -m tests.deploy.tools {'|'.join(tools)}\n")
         return 2

@@ -13,16 +13,14 @@ from deploy.image.selection import ARCHITECTURES
 
 from tests.controlplane.flags import free_port
 from tests.controlplane.process import until
-from tests.image import tools
+from tests.deploy import tools
 
 pytestmark = pytest.mark.full
 
 
 @pytest.fixture(scope="module")
 def crane() -> Path:
-    if reason := tools.why_not(tools.CRANE):
-        pytest.skip(reason)
-    return tools.program(tools.CRANE)
+    return tools.built(tools.CRANE)
 
 
 def answers(crane: Path, address: str) -> bool:

@@ -38,7 +38,7 @@ class BundleOptions:
     context: str = ""
 
 
-def run(options: BundleOptions, followed: str) -> int:
+def run(options: BundleOptions) -> int:
     """Write the bundle. Return the exit code: 1 if something that was asked for is not in it."""
     if options.output.is_dir():
         raise ConfigError("is a folder, expected the path of a file", file=str(options.output))
@@ -46,7 +46,7 @@ def run(options: BundleOptions, followed: str) -> int:
     for url in options.pages:
         check(url, access)
     contents = Contents()
-    contents.add_versions(followed)
+    contents.add_versions()
     for file in options.configs:
         contents.add_configuration(file)
     for url in options.pages:

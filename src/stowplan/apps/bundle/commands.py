@@ -8,8 +8,6 @@ from typing import Any
 
 import click
 
-from stowplan.apps.followed_version import KUBERNETES
-
 
 @click.command(
     epilog="Exit codes: 0 the bundle has all that was asked for, 1 something of it could not be read, 2 the input "
@@ -44,4 +42,4 @@ def bundle(**options: Any) -> None:
     """Write what a maintainer needs to know about a running Stowplan into one file. Secrets are left out."""
     from stowplan.apps.bundle import command
 
-    sys.exit(command.run(command.BundleOptions(**options), KUBERNETES))
+    sys.exit(command.run(command.BundleOptions(**options)))

@@ -19,6 +19,7 @@ import msgspec
 
 from stowplan.apps.bundle.redaction import Redaction
 from stowplan.apps.bundle.served_pages import PageAccess, answers
+from stowplan.apps.followed_version import KUBERNETES
 from stowplan.kube import credentials
 from stowplan.kube.responses import WireError
 from stowplan.kube.transport import Transport
@@ -38,13 +39,12 @@ class Contents:
         self.redaction = Redaction()
         self._now = now or datetime.now(UTC)
 
-    def add_versions(self, followed: str) -> None:
-        """`followed`: the version of Kubernetes whose decisions ours are."""
+    def add_versions(self) -> None:
         needed = metadata.requires("stowplan") or []
         names = sorted({re.split(r"[^\w.-]", each, maxsplit=1)[0] for each in needed if "extra ==" not in each})
         found = {
             "stowplan": metadata.version("stowplan"),
-            "asKubeScheduler": followed,
+            "asKubeScheduler": KUBERNETES,
             "python": sys.version.split()[0],
             "implementation": platform.python_implementation(),
             "system": f"{platform.system()} {platform.release()} {platform.machine()}",
