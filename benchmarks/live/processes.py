@@ -28,6 +28,10 @@ class Usage:
     def child_since(self, earlier: Usage, name: str) -> float:
         return self.children.get(name, 0.0) - earlier.children.get(name, 0.0)
 
+    def all_but_us_since(self, earlier: Usage) -> float:
+        """How many cores everybody but this process kept busy, on average."""
+        return max(self.machine - earlier.machine - (self.own - earlier.own), 0.0) / (self.at - earlier.at)
+
     def others_since(self, earlier: Usage) -> float:
         """How many cores other programs kept busy, on average."""
         ours = sum(self.child_since(earlier, name) for name in self.children) + self.own - earlier.own

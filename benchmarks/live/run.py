@@ -64,12 +64,13 @@ async def idle_rss_mb(cluster: LiveCluster, contender: Contender, log: Path) -> 
 
 
 async def machine_at_rest() -> None:
-    """Until other programs leave the machine to us, as long as that does not take too long."""
-    deadline, others = time.monotonic() + NOISE_WITHIN, NOISE
-    while others >= NOISE and time.monotonic() < deadline:
+    """Until other programs leave the machine to us, and the control plane has done what it does after a large deletion
+    (a run would be slowed down by the one before it), as long as that does not take too long."""
+    deadline, busy = time.monotonic() + NOISE_WITHIN, NOISE
+    while busy >= NOISE and time.monotonic() < deadline:
         before = processes.usage()
         await asyncio.sleep(SETTLE)
-        others = processes.usage().others_since(before)
+        busy = processes.usage().all_but_us_since(before)
 
 
 async def quiet(program: Program) -> None:

@@ -93,16 +93,19 @@ class DecisionLog:
 class SharedHistory:
     """What decisions are read from, how many of them, and how many bytes of it are counted."""
 
-    __slots__ = ("_columns", "decisions", "history", "nbytes")
+    __slots__ = ("_columns", "_columns_bytes", "decisions", "history", "nbytes")
 
     def __init__(self, history: AnswerHistory) -> None:
-        self.history, self.decisions, self.nbytes = history, 0, 0
+        self.history, self.decisions, self.nbytes, self._columns_bytes = history, 0, 0, 0
         self._columns: dict[int, Any] = {}  # columns of scores beside the history, by id; several decisions share each
 
     def growth(self, trail: UnreadTrail) -> int:
         """Count its bytes with those of this trail, and return how many more there are than before."""
-        self._columns.update((id(column), column) for column in trail.own_columns())
-        before, self.nbytes = self.nbytes, self.history.nbytes + sum(each.nbytes for each in self._columns.values())
+        for column in trail.columns:
+            if id(column) not in self._columns:
+                self._columns[id(column)] = column
+                self._columns_bytes += column.nbytes
+        before, self.nbytes = self.nbytes, self.history.nbytes + self._columns_bytes
         return self.nbytes - before
 
 
@@ -116,6 +119,7 @@ class PackedDecision:
         decision.pod = _name_of(decision.pod)
         self._decision, self.nbytes = decision, PER_DECISION + len(decision.error)
         if isinstance(trail, UnreadTrail):
+            self.nbytes += trail.unshared_bytes
             return
         if len(trail.feasible) == len(trail.verdict_of):
             trail.verdict_of = NOTHING  # all nodes were feasible

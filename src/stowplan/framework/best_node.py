@@ -5,6 +5,8 @@ long as no node object changes and the same nodes are feasible, if the plugin de
 (`scores_by_node`); while all nodes are feasible, pods that differ in their requests alone share them (`node_scores`).
 The rest is asked for each pod; if all of these give every node the same, the best rows are found without a look at all
 nodes (`best_rows`).
+
+Where a filter must be asked about each pod, too, the kept totals of the nodes that it leaves tell which is best.
 """
 
 from __future__ import annotations
@@ -19,12 +21,13 @@ from stowplan.columns.nodes.best_rows import LOWEST, BestRows
 from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.columns.state import ClusterState
 from stowplan.framework.decision import FEASIBLE
+from stowplan.framework.filtering import SiftedNodes
 from stowplan.framework.interfaces import ScorePlugin
 from stowplan.framework.node_order import NodeOrder
 from stowplan.framework.plugin_calls import call_score
 from stowplan.framework.profile import EnabledPlugin, Profile
 from stowplan.framework.ranking import Draw
-from stowplan.framework.unread_trail import KeptScores, UnreadTrail
+from stowplan.framework.unread_trail import KeptScores, RejectedLater, UnreadTrail
 from stowplan.objects.pods import Pod
 
 
@@ -33,11 +36,12 @@ class KeptRanking:
 
     live     all rows, when this was made; `rows` are the feasible ones
     scores   by plugin, in the profile's order; None: kept by row
-    sums     what the columns among them add up to, over all rows; None: there are none
+    columns  the columns among them
+    sums     what these add up to, over all rows; None: there are none
     asked    the plugins to ask for each pod
     """
 
-    __slots__ = ("_feasible_set", "_node_clock", "asked", "live", "rows", "scores", "sums")
+    __slots__ = ("_feasible_set", "_node_clock", "asked", "columns", "live", "rows", "scores", "sums")
 
     def __init__(self, pod: Pod, cluster: Cluster, profile: Profile, answers: CachedAnswers) -> None:
         table = cluster.state.table
@@ -46,6 +50,7 @@ class KeptRanking:
         is_feasible = verdicts == FEASIBLE
         self.rows: Rows = self.live if is_feasible.all() else self.live[is_feasible]
         self.scores: KeptScores = {}
+        self.columns: list[Any] = []
         self.sums: Any = None
         asked: list[EnabledPlugin[ScorePlugin]] = []
         nodes, known, by_row = self.nodes(cluster), self._known(pod, cluster, profile), answers.columns
@@ -78,6 +83,7 @@ class KeptRanking:
             column[self.rows] = found
             self.sums = np.zeros(capacity, profile.totals_type) if self.sums is None else self.sums
             self.sums[self.rows] += np.multiply(found, enabled.weight, dtype=profile.totals_type)
+            self.columns.append(column)
             found = column
         self.scores[enabled.name] = (enabled.weight, found)
 
@@ -97,8 +103,7 @@ class KeptRanking:
     @property
     def nbytes(self) -> int:
         """The bytes that it has besides what it shares."""
-        own = [score for _, score in self.scores.values() if isinstance(score, np.ndarray)]
-        own += [] if self.sums is None else [self.sums]
+        own = [*self.columns] if self.sums is None else [*self.columns, self.sums]
         own += [] if self.rows is self.live else [self.rows]
         return sum(int(each.nbytes) for each in own)
 
@@ -186,7 +191,53 @@ class KeptChoice:
             merged = {**scores, **every}
             scores = {each.name: merged[each.name] for each in profile.scorers if each.name in merged}
         answers, names = self._answers, self._cluster.state.table.live_names()
-        return UnreadTrail(names, answers.history, answers.verdict_codes.verdicts, scores)
+        return UnreadTrail(names, answers.history, answers.verdict_codes.verdicts, scores, self._ranking.columns)
+
+
+class SiftedChoice:
+    """One pod's choice of a node where some filters had to be asked about it, with the same names as a `KeptChoice`.
+
+    Plugins whose scores are not kept by row are asked about the nodes left. If these get the same from each, the kept
+    totals tell which node is best.
+    """
+
+    __slots__ = ("_cluster", "_nodes", "_sifted", "same_for_all", "scores")
+
+    def __init__(self, pod: Pod, cluster: Cluster, profile: Profile, sifted: SiftedNodes) -> None:
+        self._cluster, self._sifted, self._nodes = cluster, sifted, sifted.feasible()
+        self.scores: dict[str, Any] = {}
+        self.same_for_all = bool(len(self._nodes))
+        by_row = sifted.answers.columns
+        for enabled in profile.scorers if self.same_for_all else ():
+            if enabled.name not in by_row:
+                found = self.scores[enabled.name] = scored(enabled, pod, self._nodes, profile)
+                if not (found is None or isinstance(found, int)):
+                    self.same_for_all = False
+                    break
+
+    def row(self, generator: Draw | None) -> int:
+        """Return one of the best rows, as `ranking.choose` does."""
+        rows, totals = self._nodes.rows, self._sifted.answers.columns.get(TOTAL)
+        ranks = self._nodes.pick(totals) if totals is not None else np.zeros(len(rows), np.int32)
+        best = (ranks == ranks.max()).nonzero()[0]
+        if isinstance(generator, NodeOrder):
+            return generator.first_row(self._cluster.state.table, rows[best])
+        return int(rows[best[0 if generator is None else _drawn(generator, len(best))]])
+
+    def trail(self, profile: Profile) -> UnreadTrail:
+        """Return the trail of the decision, to be filled in when it is read."""
+        answers, scores = self._sifted.answers, self.scores
+        found: KeptScores = {}
+        for enabled in profile.scorers:
+            if enabled.name in answers.columns:
+                found[enabled.name] = (enabled.weight, None)
+            elif (score := scores[enabled.name]) is not None:
+                found[enabled.name] = (enabled.weight, score)
+        names = self._cluster.state.table.live_names()
+        rejected = None
+        if self._sifted.codes.verdicts:
+            rejected = RejectedLater(self._sifted.codes.verdicts, self._sifted.verdict_of)
+        return UnreadTrail(names, answers.history, answers.verdict_codes.verdicts, found, rejected=rejected)
 
 
 def scored(enabled: EnabledPlugin[ScorePlugin], pod: Pod, nodes: Nodes, profile: Profile) -> Any:

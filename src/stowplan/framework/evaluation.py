@@ -22,7 +22,7 @@ from stowplan.columns.arrays import Bools, Bytes, Rows
 from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.state import ClusterState
 from stowplan.framework import pre_filtering, ranking
-from stowplan.framework.best_node import KeptChoice
+from stowplan.framework.best_node import KeptChoice, SiftedChoice
 from stowplan.framework.decision import (
     FEASIBLE,
     UNSCHEDULABLE,
@@ -37,7 +37,7 @@ from stowplan.framework.decision import (
     Verdict,
 )
 from stowplan.framework.extenders import Consultation
-from stowplan.framework.filtering import NodeFilters, view
+from stowplan.framework.filtering import NodeFilters, SiftedNodes, view
 from stowplan.framework.group import SlotPods
 from stowplan.framework.interfaces import AvoidPlugin
 from stowplan.framework.plugin_calls import call, call_optional, wrong
@@ -156,6 +156,7 @@ class Evaluation:
             names = self.nodes.names
         self._names = names
         self.pre_filters = PreFilterResult()
+        self._sifted: SiftedNodes | None = None  # what filters answered already
         self._scored: Mapping[str, Bytes | int | None] = {}  # what score plugins answered already
 
     @lazy_value
@@ -214,7 +215,7 @@ class Evaluation:
             self.pre_filters = PreFilterResult(refused=NO_NODES)
 
     def choose_kept(self, decision: Decision, generator: Draw | None) -> bool:
-        """Choose by kept totals, if every node is asked about and all that differs between nodes is kept."""
+        """Choose by kept totals, if every node is asked about and all scores that differ between nodes are kept."""
         if (
             self.pre_filters.names is not None
             or self.consultation
@@ -226,9 +227,12 @@ class Evaluation:
         ):
             return False
         answers = self.filters.kept()
-        if answers is None:
-            return False
-        choice = KeptChoice(self.pod, self.cluster, self.profile, answers)
+        choice: KeptChoice | SiftedChoice
+        if answers is not None:
+            choice = KeptChoice(self.pod, self.cluster, self.profile, answers)
+        else:
+            self._sifted = self.filters.sifted(self.nodes)
+            choice = SiftedChoice(self.pod, self.cluster, self.profile, self._sifted)
         if not choice.same_for_all:
             self._scored = choice.scores
             return False
@@ -256,7 +260,7 @@ class Evaluation:
         """Fill in the trail: every node's first rejection."""
         names = self.pre_filters.names
         if names is None:
-            codes, verdict_of = self.filters.on_all(self.nodes)
+            codes, verdict_of = self.filters.on_all(self.nodes, self._sifted)
         else:
             codes, verdict_of = self.filters.on_named(self.nodes, names, self.pre_filters.limited_by)
         for at, verdict in self.filters.beside_nominated(self.nodes):

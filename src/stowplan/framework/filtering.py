@@ -7,6 +7,7 @@ the node's row alone come from a cache, where only rows that changed are asked a
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Set
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -31,6 +32,27 @@ LOCALITY = ("", "pods", "resources", "node")  # from the widest to the narrowest
 Filters: TypeAlias = tuple[EnabledPlugin[FilterPlugin], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class SiftedNodes:
+    """Which nodes are feasible, found in two steps.
+
+    answers      the kept verdicts of the filters that judge by row
+    left         the positions of the nodes that these find feasible; `nodes` is a view of them
+    verdict_of   what the other filters said of these; the meaning of the codes is in `codes`
+    """
+
+    answers: CachedAnswers
+    left: Rows
+    nodes: Nodes
+    codes: VerdictCodes
+    verdict_of: Verdicts
+
+    def feasible(self) -> Nodes:
+        if not self.codes.verdicts:
+            return self.nodes
+        return self.nodes.where((self.verdict_of == FEASIBLE).nonzero()[0])
+
+
 class NodeFilters:
     """The filters that have something to do for one pod, run on the cluster as it is now: in a trial, say."""
 
@@ -47,19 +69,26 @@ class NodeFilters:
 
     # -- what each node's verdict is
 
-    def on_all(self, nodes: Nodes) -> tuple[VerdictCodes, Verdicts]:
-        """Every node's verdict. The leading filters that judge by row come from the cache."""
+    def on_all(self, nodes: Nodes, known: SiftedNodes | None = None) -> tuple[VerdictCodes, Verdicts]:
+        """Every node's verdict. `known`: what `sifted` said of the same nodes a moment ago."""
+        sifted = known or self.sifted(nodes)
+        verdict_of = nodes.copy_of(sifted.answers.columns[VERDICT])
+        codes: VerdictCodes = sifted.answers.verdict_codes.copy()
+        if sifted.codes.verdicts:
+            numbers = np.array([*map(codes.number, sifted.codes.verdicts), FEASIBLE], np.int32)
+            verdict_of[sifted.left] = numbers[sifted.verdict_of]
+        return codes, verdict_of
+
+    def sifted(self, nodes: Nodes) -> SiftedNodes:
+        """Ask the leading filters that judge by row, whose answers are kept, and the others about the nodes left."""
         cached_filters = self._by_row()
         answers = self._refreshed(cached_filters)
-        verdict_of = nodes.copy_of(answers.columns[VERDICT])
-        codes: VerdictCodes = answers.verdict_codes.copy()
-        others = self._filters[len(cached_filters) :]
-        if others:
-            left = (verdict_of == FEASIBLE).nonzero()[0]
-            if len(left) == len(nodes):
-                return codes, self._run(nodes, others, codes)
-            verdict_of[left] = self._run(self.view(nodes.rows[left]), others, codes)
-        return codes, verdict_of
+        feasible = nodes.pick(answers.columns[VERDICT]) == FEASIBLE
+        whole = feasible.all()
+        left = nodes.positions_of_all() if whole else feasible.nonzero()[0]
+        asked, codes = nodes if whole else self.view(nodes.rows[left]), VerdictCodes()
+        verdict_of = self._run(asked, self._filters[len(cached_filters) :], codes)
+        return SiftedNodes(answers, left, asked, codes, verdict_of)
 
     def on_named(self, nodes: Nodes, names: frozenset[str], limited_by: list[str]) -> tuple[VerdictCodes, Verdicts]:
         """Every node's verdict, if pre-filters limited the search to these names: they reject all other nodes."""

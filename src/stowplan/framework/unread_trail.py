@@ -2,25 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from stowplan.columns.nodes.answer_cache import TOTAL, VERDICT, AnswerHistory
 from stowplan.columns.nodes.table import LiveNames
 from stowplan.framework.decision import FEASIBLE, Trail, Verdict
 
+MOST_IN_A_BYTE = 127  # codes
 KeptScores = dict[str, tuple[int, Any]]  # by plugin: its weight, and one score for all, a column over rows, or None
 
 
+class RejectedLater:
+    """Verdicts of filters that are not kept, on the nodes that the kept ones find feasible: a code for each."""
+
+    __slots__ = ("codes", "verdicts")
+
+    def __init__(self, verdicts: list[Verdict], codes: npt.NDArray[np.int32]) -> None:
+        self.verdicts = verdicts
+        self.codes: Any = codes.astype(np.int8) if len(verdicts) < MOST_IN_A_BYTE else codes
+
+
 class UnreadTrail(Trail):
-    """A trail whose columns are read from the answers' history. None as a plugin's scores: they are in the history."""
+    """A trail whose columns are read from the answers' history. None as a plugin's scores: they are in the history.
 
-    __slots__ = ("_moment", "_scores", "_verdicts", "history")
+    `columns`: the columns among the scores. Other trails may share them.
+    """
 
-    def __init__(self, names: LiveNames, history: AnswerHistory, verdicts: list[Verdict], scores: KeptScores) -> None:
+    __slots__ = ("_moment", "_rejected", "_scores", "_verdicts", "columns", "history")
+
+    def __init__(
+        self,
+        names: LiveNames,
+        history: AnswerHistory,
+        verdicts: list[Verdict],
+        scores: KeptScores,
+        columns: Sequence[Any] = (),
+        rejected: RejectedLater | None = None,
+    ) -> None:
         # The other attributes stay unset, so that the first look at one of them calls `__getattr__`.
-        self.names, self.outside = names, 0
+        self.names, self.outside, self.columns, self._rejected = names, 0, columns, rejected
         self.history, self._moment, self._verdicts, self._scores = history, history.moment, verdicts, scores
 
     def __getattr__(self, name: str) -> Any:
@@ -31,15 +55,21 @@ class UnreadTrail(Trail):
         self.scores, self.totals = whole.scores, whole.totals
         return getattr(self, name)
 
-    def own_columns(self) -> list[Any]:
-        """Return the columns of scores that are not in the history."""
-        return [kept for _, kept in self._scores.values() if isinstance(kept, np.ndarray)]
+    @property
+    def unshared_bytes(self) -> int:
+        """The bytes that no other trail shares."""
+        return 0 if self._rejected is None else int(self._rejected.codes.nbytes)
 
     def filled(self) -> Trail:
         """Return the same as a trail of its own; this one stays as it is."""
         columns, rows = self.history.at(self._moment), self._rows
         verdict_of = columns[VERDICT][rows].astype(np.int32)
-        feasible = (verdict_of == FEASIBLE).nonzero()[0]
+        feasible, verdicts = (verdict_of == FEASIBLE).nonzero()[0], list(self._verdicts)
+        if self._rejected is not None:
+            codes = self._rejected.codes.astype(np.int32)
+            verdict_of[feasible] = np.where(codes == FEASIBLE, FEASIBLE, codes + len(verdicts))
+            feasible = feasible[codes == FEASIBLE]
+            verdicts += self._rejected.verdicts
         there = rows[feasible]
         totals = columns[TOTAL][there].astype(np.int64) if TOTAL in columns else np.zeros(len(there), np.int64)
         scores: dict[str, tuple[int, Any]] = {}
@@ -48,7 +78,7 @@ class UnreadTrail(Trail):
             scores[name] = (weight, score)
             if kept is not None:  # the others are in the totals
                 totals += np.multiply(score, weight, dtype=np.int64)
-        return Trail(self.names, verdict_of, list(self._verdicts), feasible, scores, totals)
+        return Trail(self.names, verdict_of, verdicts, feasible, scores, totals)
 
     @property
     def _rows(self) -> Any:

@@ -56,19 +56,27 @@ def signature(pod: Pod, *, with_volumes: bool = True) -> bytes:
 
     `with_volumes`: False if no plugin that is to be asked looks at volumes.
     """
-    return _apart_from_requests(pod, with_volumes=with_volumes) + _requests(pod)
+    return _apart_from_both(pod) + (_volumes(pod) if with_volumes else b"") + _requests(pod)
 
 
-def _apart_from_requests(pod: Pod, *, with_volumes: bool = True) -> bytes:
+def _apart_from_both(pod: Pod) -> bytes:
+    """What is neither a request nor a volume."""
     spec = pod.spec
-    volumes = [volume for volume in spec.volumes if is_read(volume)] if with_volumes else []
     facts = (
         pod.namespace, _unsized(spec.containers), _unsized(spec.init_containers), spec.node_selector, spec.affinity,
-        spec.tolerations, spec.topology_spread_constraints, volumes, spec.resource_claims, spec.scheduling_group,
-        spec.host_network, spec.host_users, pod.name if any(volume.ephemeral for volume in volumes) else "",
+        spec.tolerations, spec.topology_spread_constraints, spec.resource_claims, spec.scheduling_group,
+        spec.host_network, spec.host_users,
     )  # fmt: skip
     gpus = gpu_requests.annotations_of(pod.metadata) if pod.metadata.annotations else ()
     return _encode((*facts, gpus) if gpus else facts)
+
+
+def _volumes(pod: Pod) -> bytes:
+    """The volumes that plugins read; nothing if there are none. Claims of ephemeral volumes are named after the pod."""
+    volumes = [volume for volume in pod.spec.volumes if is_read(volume)]
+    if not volumes:
+        return b""
+    return _encode((volumes, pod.name) if any(volume.ephemeral for volume in volumes) else volumes)
 
 
 def _unsized(containers: Sequence[Container]) -> list[tuple[object, ...]]:
@@ -96,13 +104,13 @@ def is_read(volume: Volume) -> bool:
 
 def shape_of(pod: Pod) -> Shape:
     """Return the shape that all pods of this pod's template share."""
-    rest = _apart_from_requests(pod)
-    key = rest + _requests(pod)
+    rest, volumes, sizes = _apart_from_both(pod), _volumes(pod), _requests(pod)
+    key = rest + volumes + sizes
     shape = _shapes.get(key)
     if shape is None:
         template = _template(pod)
-        if any(map(is_read, pod.spec.volumes)):
-            shape = Shape(template, key, bare=_bare(pod))
+        if volumes:
+            shape = Shape(template, key, bare=_shapes.get(rest + sizes) or _without_volumes(pod))
         else:
             unsized = _unsized_shapes.get(rest)
             if unsized is None:
@@ -114,11 +122,8 @@ def shape_of(pod: Pod) -> Shape:
     return shape
 
 
-def _bare(pod: Pod) -> Shape:
+def _without_volumes(pod: Pod) -> Shape:
     """Return the shape that the pod would have without its volumes."""
-    known = _shapes.get(signature(pod, with_volumes=False))
-    if known is not None:
-        return known
     return shape_of(msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, volumes=())))
 
 
@@ -129,8 +134,12 @@ def _template(pod: Pod) -> Pod:
     return msgspec.structs.replace(pod, metadata=metadata)  # a copy in any case: `pod.shape` would make a cycle
 
 
+_FROM_BARE: list[str] = []  # the values that a shape shares with its `bare` shape
+
+
 def apart_from_volumes(function: Callable[[Shape], Value]) -> lazy_value[Value]:
     """Make a lazy value that pods share which differ in nothing but their volumes."""
+    _FROM_BARE.append(function.__name__)
     return _shared(function, "bare")
 
 
@@ -141,6 +150,7 @@ def apart_from_requests(function: Callable[[Shape], Value]) -> lazy_value[Value]
 
 def apart_from_both(function: Callable[[Shape], Value]) -> lazy_value[Value]:
     """Make a lazy value that pods share which differ in nothing but their volumes and requests."""
+    _FROM_BARE.append(function.__name__)
     return _shared(function, "kin")
 
 
@@ -172,6 +182,11 @@ class Shape:
     def __init__(self, pod: Pod, key: bytes = b"", *, bare: Shape | None = None, unsized: Shape | None = None) -> None:
         self.pod, self.key, self.bare, self.unsized = pod, key, bare, unsized
         self.kin = bare or unsized
+        if bare is not None:  # nearly each pod with a claim has a shape of its own: it begins with what `bare` knows
+            known, own = vars(bare), vars(self)
+            for name in _FROM_BARE:
+                if name in known:
+                    own[name] = known[name]
 
     @lazy_value
     def _plain(self) -> dict[str, int] | None:

@@ -43,10 +43,13 @@ class VolumeRestrictions:
     def pre_filter(self, pod: Pod, cluster: Cluster) -> RejectPod | Skip | None:
         if not pod.shape.volumes:
             return SKIP
+        exclusive: set[str] = set()
         for name in _claim_names(pod):
-            if cluster.get(PersistentVolumeClaim, f"{pod.namespace}/{name}") is None:
+            claim = cluster.get(PersistentVolumeClaim, f"{pod.namespace}/{name}")
+            if claim is None:
                 return RejectPod((not_found("persistentvolumeclaim", name),), resolvable=False)
-        exclusive = _exclusive(pod, cluster)
+            if READ_WRITE_ONCE_POD in claim.spec.access_modes:
+                exclusive.add(name)
         taken = _taken(exclusive, pod, cluster)
         cluster.notes[NAME] = (taken, _mounted(exclusive, cluster))
         return None if taken or _conflicting_disks(pod) else SKIP
@@ -113,6 +116,8 @@ def _claim_names(pod: Pod) -> list[str]:
 def _conflicting_disks(pod: Pod) -> set[tuple[str, ...]]:
     """Return the disks of other pods that this pod cannot share: one of both writes to the disk."""
     wanted = {disk for volume in pod.shape.volumes for disk in disks(volume)}
+    if not wanted:
+        return wanted
     both_ways = {(*disk[:-1], mode) for disk in wanted if disk[-1] == "rw" for mode in ("ro", "rw")}
     return both_ways | {(*disk[:-1], "rw") for disk in wanted}
 
