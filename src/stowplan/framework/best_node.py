@@ -6,12 +6,14 @@ long as no node object changes and the same nodes are feasible, if the plugin de
 The rest is asked for each pod; if all of these give every node the same, the best rows are found without a look at all
 nodes (`best_rows`).
 
-Where a filter must be asked about each pod, too, the kept totals of the nodes that it leaves tell which is best.
+Where a filter or such a score must be asked about each pod, too, only the kept totals of the nodes that are left are
+needed (`SiftedChoice`).
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -26,9 +28,11 @@ from stowplan.framework.interfaces import ScorePlugin
 from stowplan.framework.node_order import NodeOrder
 from stowplan.framework.plugin_calls import call_score
 from stowplan.framework.profile import EnabledPlugin, Profile
-from stowplan.framework.ranking import Draw
+from stowplan.framework.ranking import Draw, add_weighted
 from stowplan.framework.unread_trail import KeptScores, RejectedLater, UnreadTrail
 from stowplan.objects.pods import Pod
+
+Scored: TypeAlias = Mapping[str, Any]  # by plugin: one number for all feasible nodes, one for each, or None
 
 
 class KeptRanking:
@@ -152,6 +156,12 @@ class KeptChoice:
                 self.same_for_all = False
                 break
 
+    def known(self) -> Scored:
+        """What plugins said of the feasible nodes so far, to which totals have to be added up."""
+        kept = {name: score for name, (_, score) in self._ranking.scores.items() if score is not None}
+        rows = self._ranking.rows
+        return {**{name: _of_rows(score, rows) for name, score in kept.items()}, **self.scores}
+
     def row(self, generator: Draw | None) -> int | None:
         """Return one of the best rows, as `ranking.choose` does."""
         answers, ranking = self._answers, self._ranking
@@ -195,49 +205,58 @@ class KeptChoice:
 
 
 class SiftedChoice:
-    """One pod's choice of a node where some filters had to be asked about it, with the same names as a `KeptChoice`.
+    """One pod's choice of a node where a filter, or a score that differs between nodes, must be asked about it.
 
-    Plugins whose scores are not kept by row are asked about the nodes left. If these get the same from each, the kept
-    totals tell which node is best.
+    Of the nodes that are left, the kept totals and the scores that were asked add up to the ranks. `known`: scores of
+    these nodes that were asked before.
     """
 
-    __slots__ = ("_cluster", "_nodes", "_sifted", "same_for_all", "scores")
+    __slots__ = ("_cluster", "_nodes", "_sifted", "_weighted", "scores")
 
-    def __init__(self, pod: Pod, cluster: Cluster, profile: Profile, sifted: SiftedNodes) -> None:
+    def __init__(self, pod: Pod, cluster: Cluster, profile: Profile, sifted: SiftedNodes, known: Scored) -> None:
         self._cluster, self._sifted, self._nodes = cluster, sifted, sifted.feasible()
-        self.scores: dict[str, Any] = {}
-        self.same_for_all = bool(len(self._nodes))
+        self.scores: KeptScores = {}
+        self._weighted: list[tuple[int, Any]] = []  # scores that differ between nodes, with their weights
         by_row = sifted.answers.columns
-        for enabled in profile.scorers if self.same_for_all else ():
-            if enabled.name not in by_row:
-                found = self.scores[enabled.name] = scored(enabled, pod, self._nodes, profile)
-                if not (found is None or isinstance(found, int)):
-                    self.same_for_all = False
-                    break
+        for enabled in profile.scorers if len(self._nodes) else ():
+            name = enabled.name
+            if name in by_row:
+                self.scores[name] = (enabled.weight, None)
+                continue
+            found = known[name] if name in known else scored(enabled, pod, self._nodes, profile)
+            if found is not None:
+                self.scores[name] = (enabled.weight, found)
+                if not isinstance(found, int):
+                    self._weighted.append((enabled.weight, found))
 
-    def row(self, generator: Draw | None) -> int:
-        """Return one of the best rows, as `ranking.choose` does."""
-        rows, totals = self._nodes.rows, self._sifted.answers.columns.get(TOTAL)
-        ranks = self._nodes.pick(totals) if totals is not None else np.zeros(len(rows), np.int32)
+    def row(self, generator: Draw | None, profile: Profile) -> int | None:
+        """Return one of the best rows, as `ranking.choose` does; None if no node is left."""
+        rows = self._nodes.rows
+        if not len(rows):
+            return None
+        ranks = self._ranks(profile)
+        if generator is None:
+            return int(rows[int(ranks.argmax())])
         best = (ranks == ranks.max()).nonzero()[0]
         if isinstance(generator, NodeOrder):
             return generator.first_row(self._cluster.state.table, rows[best])
-        return int(rows[best[0 if generator is None else _drawn(generator, len(best))]])
+        return int(rows[best[_drawn(generator, len(best))]])
 
-    def trail(self, profile: Profile) -> UnreadTrail:
+    def _ranks(self, profile: Profile) -> Any:
+        kept, nodes = self._sifted.answers.columns.get(TOTAL), self._nodes
+        if not self._weighted:
+            return nodes.pick(kept) if kept is not None else np.zeros(len(nodes), profile.totals_type)
+        ranks = nodes.copy_of(kept) if kept is not None else np.zeros(len(nodes), profile.totals_type)
+        for weight, found in self._weighted:
+            add_weighted(ranks, found, weight)
+        return ranks
+
+    def trail(self) -> UnreadTrail:
         """Return the trail of the decision, to be filled in when it is read."""
-        answers, scores = self._sifted.answers, self.scores
-        found: KeptScores = {}
-        for enabled in profile.scorers:
-            if enabled.name in answers.columns:
-                found[enabled.name] = (enabled.weight, None)
-            elif (score := scores[enabled.name]) is not None:
-                found[enabled.name] = (enabled.weight, score)
-        names = self._cluster.state.table.live_names()
-        rejected = None
-        if self._sifted.codes.verdicts:
-            rejected = RejectedLater(self._sifted.codes.verdicts, self._sifted.verdict_of)
-        return UnreadTrail(names, answers.history, answers.verdict_codes.verdicts, found, rejected=rejected)
+        answers, codes = self._sifted.answers, self._sifted.codes
+        rejected = RejectedLater(codes.verdicts, self._sifted.verdict_of) if codes.verdicts else None
+        names, verdicts = self._cluster.state.table.live_names(), answers.verdict_codes.verdicts
+        return UnreadTrail(names, answers.history, verdicts, self.scores, rejected=rejected, of_feasible=True)
 
 
 def scored(enabled: EnabledPlugin[ScorePlugin], pod: Pod, nodes: Nodes, profile: Profile) -> Any:
@@ -247,6 +266,10 @@ def scored(enabled: EnabledPlugin[ScorePlugin], pod: Pod, nodes: Nodes, profile:
         # Answering "nothing to score" is PreScore's part; with that point switched off kube-scheduler scores 0.
         return 0
     return found
+
+
+def _of_rows(score: Any, rows: Rows) -> Any:
+    return score if isinstance(score, int) else score.take(rows)
 
 
 def _drawn(generator: Draw, number: int) -> int:

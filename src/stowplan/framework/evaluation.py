@@ -12,17 +12,17 @@ A plugin that raises, or answers with a wrong shape or range, ends this decision
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeAlias
 
 import numpy as np
 
-from stowplan.columns.arrays import Bools, Bytes, Rows
+from stowplan.columns.arrays import Bools, Rows
 from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.state import ClusterState
 from stowplan.framework import pre_filtering, ranking
-from stowplan.framework.best_node import KeptChoice, SiftedChoice
+from stowplan.framework.best_node import KeptChoice, Scored, SiftedChoice
 from stowplan.framework.decision import (
     FEASIBLE,
     UNSCHEDULABLE,
@@ -157,7 +157,6 @@ class Evaluation:
         self._names = names
         self.pre_filters = PreFilterResult()
         self._sifted: SiftedNodes | None = None  # what filters answered already
-        self._scored: Mapping[str, Bytes | int | None] = {}  # what score plugins answered already
 
     @lazy_value
     def trail(self) -> Trail:
@@ -215,7 +214,7 @@ class Evaluation:
             self.pre_filters = PreFilterResult(refused=NO_NODES)
 
     def choose_kept(self, decision: Decision, generator: Draw | None) -> bool:
-        """Choose by kept totals, if every node is asked about and all scores that differ between nodes are kept."""
+        """Choose by what is kept and what else must be asked, if every node is asked about."""
         if (
             self.pre_filters.names is not None
             or self.consultation
@@ -226,20 +225,23 @@ class Evaluation:
             or (self.search is not None and self.search.stops(len(self.nodes), self.profile))
         ):
             return False
-        answers = self.filters.kept()
-        choice: KeptChoice | SiftedChoice
+        answers, table = self.filters.kept(), self.state.table
+        known: Scored = {}
         if answers is not None:
             choice = KeptChoice(self.pod, self.cluster, self.profile, answers)
-        else:
-            self._sifted = self.filters.sifted(self.nodes)
-            choice = SiftedChoice(self.pod, self.cluster, self.profile, self._sifted)
-        if not choice.same_for_all:
-            self._scored = choice.scores
-            return False
-        row = choice.row(generator)
+            if choice.same_for_all:
+                row = choice.row(generator)
+                if row is None:
+                    return False
+                decision.node, decision.trail = table.names[row], choice.trail(self.profile)
+                return True
+            known = choice.known()
+        self._sifted = self.filters.sifted(self.nodes)
+        sifted = SiftedChoice(self.pod, self.cluster, self.profile, self._sifted, known)
+        row = sifted.row(generator, self.profile)
         if row is None:
             return False
-        decision.node, decision.trail = self.state.table.names[row], choice.trail(self.profile)
+        decision.node, decision.trail = table.names[row], sifted.trail()
         return True
 
     def filter_nominated(self) -> bool:
@@ -293,9 +295,7 @@ class Evaluation:
 
     def score(self) -> None:
         """Add the scores of the feasible nodes to the trail."""
-        ranking.score(
-            self.trail, self.pod, self.nodes, self.profile, self.filters.cached, self.consultation, self._scored
-        )
+        ranking.score(self.trail, self.pod, self.nodes, self.profile, self.filters.cached, self.consultation)
 
     def post_filter(self, decision: Decision) -> PostFilterResult | None:
         """Return the first candidate that a post-filter finds, or all reasons why there is none."""

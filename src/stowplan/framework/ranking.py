@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Protocol, SupportsInt
 
 import numpy as np
@@ -32,12 +31,8 @@ def score(
     profile: Profile,
     cached: CachedAnswers | None,
     consultation: Consultation | None,
-    known: Mapping[str, Bytes | int | None],
 ) -> None:
-    """Add to the trail every plugin's and extender's scores of the feasible nodes, and the weighted totals.
-
-    `known`: what plugins answered to the same question before.
-    """
+    """Add to the trail every plugin's and extender's scores of the feasible nodes, and the weighted totals."""
     is_feasible = trail.verdict_of == FEASIBLE
     trail.feasible = nodes.positions_of_all() if is_feasible.all() else is_feasible.nonzero()[0]
     if not len(trail.feasible):
@@ -55,7 +50,7 @@ def score(
         if enabled.name in kept:
             trail.scores[enabled.name] = (enabled.weight, feasible.copy_of(kept[enabled.name]))
             continue  # it is in the totals
-        scores = known[enabled.name] if enabled.name in known else call_score(enabled, pod, feasible)
+        scores = call_score(enabled, pod, feasible)
         if scores is None and enabled.name in profile.scored_without_pre_score:
             # Answering "nothing to score" is PreScore's part; with that point switched off kube-scheduler scores 0.
             scores = 0

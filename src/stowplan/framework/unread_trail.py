@@ -29,10 +29,11 @@ class RejectedLater:
 class UnreadTrail(Trail):
     """A trail whose columns are read from the answers' history. None as a plugin's scores: they are in the history.
 
-    `columns`: the columns among the scores. Other trails may share them.
+    `columns`: the columns among the scores, which other trails may share. `of_feasible`: scores that differ between
+    nodes are not columns over rows, but of the feasible nodes, and of this trail alone.
     """
 
-    __slots__ = ("_moment", "_rejected", "_scores", "_verdicts", "columns", "history")
+    __slots__ = ("_moment", "_of_feasible", "_rejected", "_scores", "_verdicts", "columns", "history")
 
     def __init__(
         self,
@@ -42,9 +43,12 @@ class UnreadTrail(Trail):
         scores: KeptScores,
         columns: Sequence[Any] = (),
         rejected: RejectedLater | None = None,
+        *,
+        of_feasible: bool = False,
     ) -> None:
         # The other attributes stay unset, so that the first look at one of them calls `__getattr__`.
-        self.names, self.outside, self.columns, self._rejected = names, 0, columns, rejected
+        self.names, self.outside, self.columns = names, 0, columns
+        self._rejected, self._of_feasible = rejected, of_feasible
         self.history, self._moment, self._verdicts, self._scores = history, history.moment, verdicts, scores
 
     def __getattr__(self, name: str) -> Any:
@@ -58,7 +62,10 @@ class UnreadTrail(Trail):
     @property
     def unshared_bytes(self) -> int:
         """The bytes that no other trail shares."""
-        return 0 if self._rejected is None else int(self._rejected.codes.nbytes)
+        found = 0 if self._rejected is None else int(self._rejected.codes.nbytes)
+        if self._of_feasible:
+            found += sum([score.nbytes for _, score in self._scores.values() if isinstance(score, np.ndarray)])
+        return found
 
     def filled(self) -> Trail:
         """Return the same as a trail of its own; this one stays as it is."""
@@ -74,7 +81,10 @@ class UnreadTrail(Trail):
         totals = columns[TOTAL][there].astype(np.int64) if TOTAL in columns else np.zeros(len(there), np.int64)
         scores: dict[str, tuple[int, Any]] = {}
         for name, (weight, kept) in self._scores.items():
-            score = kept if isinstance(kept, int) else (columns[name] if kept is None else kept)[there]
+            if isinstance(kept, int) or (kept is not None and self._of_feasible):
+                score = kept
+            else:
+                score = (columns[name] if kept is None else kept)[there]
             scores[name] = (weight, score)
             if kept is not None:  # the others are in the totals
                 totals += np.multiply(score, weight, dtype=np.int64)
