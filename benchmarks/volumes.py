@@ -37,15 +37,16 @@ def run(profile: Profile, rounds: int) -> Iterator[Comparison]:
     for case, key, number, claims in (("local", HOST, 1, 1), ("zonal", ZONE, 1, 1), ("two claims, local", HOST, 2, 2)):
         states = _cluster("", 0), _cluster(key, number)
         measurements = [
-            Measurement(_decisions(states[0], profile, 0), Yardstick(states[0])),
-            Measurement(_decisions(states[1], profile, claims), Yardstick(states[1])),
+            Measurement(_decisions(states[0], profile, 0, ""), Yardstick(states[0])),
+            Measurement(_decisions(states[1], profile, claims, f"{key[0]}{number}"), Yardstick(states[1])),
         ]
         interleave(measurements, rounds)
         note = "against a basic pod"
         yield compared(NAME, case, measurements, note, nodes=NODES, pods=BATCH)
 
 
-def _decisions(state: ClusterState, profile: Profile, claims: int) -> Callable[[], tuple[float, int]]:
+def _decisions(state: ClusterState, profile: Profile, claims: int, case: str) -> Callable[[], tuple[float, int]]:
+    """`case`: a part of the claims' names. With the names of another case, shapes would be known from there."""
     generator, numbers = np.random.default_rng(0), count()
 
     def batch() -> tuple[float, int]:
@@ -53,8 +54,8 @@ def _decisions(state: ClusterState, profile: Profile, claims: int) -> Callable[[
         for _ in range(BATCH):
             number = next(numbers)
             for claim in range(claims):
-                _put(state, "PersistentVolumeClaim", f"claim-{number}-{claim}", CLAIM)
-            pod = _pod(number, claims)
+                _put(state, "PersistentVolumeClaim", _claim(case, number, claim), CLAIM)
+            pod = _pod(number, claims, case)
             start = perf_counter()
             decision = schedule_one(pod, state, profile, generator)
             if decision.node is None:
@@ -107,8 +108,12 @@ def _put(state: ClusterState, kind: str, name: str, document: dict[str, Any], **
     state.apply(Put(kinds.convert(kinds.KINDS[kind], {**document, "metadata": {**about, **metadata}})))
 
 
-def _pod(number: int, claims: int) -> Pod:
-    names = [f"claim-{number}-{claim}" for claim in range(claims)]
+def _claim(case: str, number: int, claim: int) -> str:
+    return f"claim-{case}-{number}-{claim}"
+
+
+def _pod(number: int, claims: int, case: str) -> Pod:
+    names = [_claim(case, number, claim) for claim in range(claims)]
     volumes = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in names]
     container = {"name": "main", "resources": {"requests": {"cpu": "100m", "memory": "500Mi"}}}
     metadata = {"name": f"pod-{number}", "namespace": "default", "uid": f"pod-{number}"}
