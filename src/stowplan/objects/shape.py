@@ -300,10 +300,11 @@ class Shape:
 
     def _uses(self) -> Iterator[Use]:
         for volume in self.volumes:
-            if volume.persistent_volume_claim is not None:
+            claim = volume.persistent_volume_claim
+            if claim is not None:
                 yield ("claim", claim_of(self.pod, volume))
-                yield ("claim-name", volume.persistent_volume_claim.claim_name)
-            if is_attachable(volume):
+                yield ("claim-name", claim.claim_name)
+            if claim is not None or is_attachable(volume):
                 yield ATTACHABLE
             yield from dict.fromkeys(disks(volume))
         yield from ((REQUIRED_ANTI, term) for term in self.required_anti_affinity)

@@ -105,12 +105,14 @@ class VolumePlanner:
         plan = VolumePlan(len(nodes), self._index)
         reach = VolumeReach(nodes)
         selected = [claim for claim in claims if SELECTED_NODE in claim.annotations]
-        for claim in selected:
-            plan.without_volume(nodes.name != claim.annotations[SELECTED_NODE])
+        others = claims
+        if selected:
+            for claim in selected:
+                plan.without_volume(nodes.name != claim.annotations[SELECTED_NODE])
+            plan.provisioned += [(claim, plan.open) for claim in selected]
+            others = [claim for claim in claims if SELECTED_NODE not in claim.annotations]
         closed = plan.closed
-        plan.provisioned += [(claim, plan.open) for claim in selected]
-        others = [claim for claim in claims if SELECTED_NODE not in claim.annotations]
-        for claim in sorted(others, key=volume_candidates.requested):
+        for claim in sorted(others, key=volume_candidates.requested) if len(others) > 1 else others:
             choice = self._choose(claim, plan, reach, nodes)
             plan.chosen.append((claim, choice))
             without = choice == NOWHERE
