@@ -116,8 +116,8 @@ def _examine_node_plugin(
     examiner.note((*_incomplete(plugin), *wrong_wakes))
     for number, drawn in _clusters(with_objects(words_of(plugin, twin), objects), seeds):
         for pod in (drawn.pod, *pods):
-            waiting = (*pods, *drawn.waiting)
-            situation = replace(drawn, others=(*drawn.others, *objects), pod=pod, waiting=waiting)
+            others, waiting = (*drawn.others, *objects), (*pods, *drawn.waiting)
+            situation = replace(drawn.asked_about(pod), others=others, waiting=waiting)
             asked = Asked(plugin, situation, examiner.says, examiner.lines)
             examiner.asked(pod.key, f"cluster seed {number}", _problems(asked, twin, named))
         on_cluster()

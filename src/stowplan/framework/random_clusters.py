@@ -2,10 +2,14 @@
 
 With the words of a plugin (`checks.words`) nodes and pods also have these words as labels, annotations, taints,
 namespaces and resources.
+
+Pods drawn one by one rarely share a node and a label. Some clusters therefore have a crowd, too: a node with replicas of
+the pod that a plugin is asked about. A score that grows with each such pod, and has no cap, leaves its range there.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,14 +31,38 @@ REQUIRED, PREFERRED = (f"{how}DuringSchedulingIgnoredDuringExecution" for how in
 
 
 @dataclass(frozen=True)
+class Crowd:
+    """Replicas of a pod on one node. They have its labels, and `labels` where it has none."""
+
+    node_name: str
+    number: int
+    labels: Mapping[str, str]
+
+    def of(self, pod: Pod) -> tuple[Pod, ...]:
+        spec, labels = msgspec.structs.replace(pod.spec, node_name=self.node_name), {**self.labels, **pod.labels}
+        names = [f"{pod.name}-replica-{number}" for number in range(self.number)]
+        each = [msgspec.structs.replace(pod.metadata, name=name, uid=name, labels=labels) for name in names]
+        return tuple(Pod(metadata=metadata, spec=spec, status=PodStatus()) for metadata in each)
+
+
+@dataclass(frozen=True)
 class RandomCluster:
-    """A cluster, and a pod to be scheduled in it. `waiting` are other pods that may get nodes before it."""
+    """A cluster, and a pod to be scheduled in it. `waiting` are other pods that may get nodes before it.
+
+    The crowd is on its node once a pod is asked about: its pods are replicas of that pod.
+    """
 
     nodes: tuple[Node, ...]
     placed: tuple[Pod, ...]
     others: tuple[Object, ...]
     pod: Pod
     waiting: tuple[Pod, ...] = ()
+    crowd: Crowd | None = None
+
+    def asked_about(self, pod: Pod) -> RandomCluster:
+        """Return the same cluster with this pod to be scheduled, and with its crowd."""
+        crowd = () if self.crowd is None else self.crowd.of(pod)
+        return replace(self, pod=pod, placed=(*self.placed, *crowd), crowd=None)
 
     def state(self) -> ClusterState:
         state = ClusterState()
@@ -89,7 +117,7 @@ def draw(
 ) -> RandomCluster:
     """Return a small cluster with all kinds of nodes and pods, and a pod that may ask for any of it.
 
-    `nodes` and `placed`: so many nodes, and pods on them, instead of a few.
+    `nodes` and `placed`: so many nodes, and pods on them, instead of a few. With `placed` there is no crowd.
     """
     generator = np.random.default_rng(seed)
     dice = WordedDice(generator, words) if words else Dice(generator)
@@ -101,7 +129,8 @@ def draw(
     )
     namespaces, incoming = tuple(dice.namespaces()), kinds.convert(Pod, dice.pod("incoming"))
     waiting = tuple(kinds.convert(Pod, dice.pod(f"waiting-{number}")) for number in range(2))
-    return RandomCluster(drawn_nodes, drawn_pods, namespaces, incoming, waiting)
+    crowd = dice.crowd(names) if placed is None else None
+    return RandomCluster(drawn_nodes, drawn_pods, namespaces, incoming, waiting, crowd)
 
 
 class Dice:
@@ -121,6 +150,16 @@ class Dice:
 
     def namespaces(self) -> list[Namespace]:
         return []
+
+    def crowd(self, names: list[str]) -> Crowd | None:
+        """Return a crowd for one cluster of three."""
+        if self.number(0, 2):
+            return None
+        return Crowd(self.one_of(*names), self.number(5, 10), self._shared())
+
+    def _shared(self) -> dict[str, str]:
+        """Return labels of all pods of a crowd."""
+        return {}
 
     def node(self, name: str) -> dict[str, Any]:
         labels = {key: self.one_of("a", "b", "c") for key in self.some("zone", "disk", "zone", "team", "zone")}
@@ -213,6 +252,10 @@ class WordedDice(Dice):
         requests = spec["containers"][0]["resources"]["requests"]
         requests |= {key: self.number(0, 2) for key in self._resources if self.number(0, 1)}
         return found
+
+    def _shared(self) -> dict[str, str]:
+        """Return every key, since a plugin may count pods with any of them."""
+        return {key: self._next.get(key) or self.one_of(*self._values) for key in self._keys}
 
     def _given_pairs(self) -> dict[str, str]:
         """Return keys with words of given objects, for some pods; and what an object has as a label."""

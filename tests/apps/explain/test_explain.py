@@ -390,3 +390,20 @@ def test_a_finished_pod_of_a_group_in_a_file_is_a_pod(tmp_path: Path) -> None:
     )
     found, skipped = cluster_objects.from_files([file])
     assert [type(each) for each in found] == [Pod] and not skipped
+
+
+@pytest.mark.parametrize("what", [pytest.param(["web"], id="a pod"), pytest.param([], id="all pending pods")])
+def test_without_a_configuration_the_screen_says_with_which_it_decides(tmp_path: Path, what: list[str]) -> None:
+    told = "Decided with the default configuration; --config FILE names another.\n"
+    files = ("--from", dump(tmp_path, *NODES, a_pod("web", cpu="1")))
+    assert explain(*what, *files).stderr == told
+    assert explain(*what, "-o", "json", *files).stderr == ""
+    config = tmp_path / "config"
+    config.write_text(CONFIG % "schedulerName: default-scheduler", encoding="utf-8")
+    assert explain(*what, *files, "--config", str(config)).stderr == ""
+    assert explain("-n", "nowhere", "--from", dump(tmp_path, *NODES, a_pod("web"))).stderr == "", "nothing to decide"
+    manifest = tmp_path / "new.yaml"
+    manifest.write_text(
+        "{apiVersion: v1, kind: Pod, metadata: {name: new}, spec: {containers: [{name: c, image: i}]}}", "utf-8"
+    )
+    assert explain("-f", str(manifest), *files).stderr.endswith(told)

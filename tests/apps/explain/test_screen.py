@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -255,3 +256,18 @@ def test_what_the_scheduler_said_is_not_said_twice(tmp_path: Path) -> None:
     told = msgspec.structs.replace(waiting, status=status)
     _, text = explained(tmp_path, "web", there=[a_node("a", cpu=1), told])
     assert text.count(message) == 1 and "Last said: Unschedulable: " in text
+
+
+def test_the_points_of_a_node_add_up_to_its_total(tmp_path: Path) -> None:
+    """What all nodes score alike is below the table, with its points times its weight."""
+    there = [a_node("a", cpu=4), a_node("b", cpu=2), a_pod("web", cpu="1", memory="1Gi")]
+    _, text = explained(tmp_path, "web", there=there)
+    caption = " ".join(text[text.index("the same score on all nodes: ") :].split())
+    assert "TaintToleration (+300)" in caption and "ImageLocality" in caption and "ImageLocality (" not in caption
+    heads = text[text.index("┏") : text.index("┡")]
+    weights = [int(each) for each in re.findall(r"×(\d+)", heads)]
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in text.splitlines() if line.startswith("│")]
+    shared = sum(int(each) for each in re.findall(r"\(\+(\d+)\)", caption))
+    assert len(rows) == 2 and weights
+    for _, total, *points in rows:
+        assert int(total) == shared + sum(int(each) * weight for each, weight in zip(points, weights, strict=True))

@@ -265,3 +265,19 @@ def test_a_label_that_has_one_of_some_values() -> None:
     assert zone.isin([]).tolist() == zone.isin({None}).tolist() == [False] * 4  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"isin\('x'\) is one text; give a list: isin\(\['x'\]\)"):
         zone.isin("x")
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        pytest.param("labels", '; write nodes.label("disk") for the values of one label', id="labels"),
+        pytest.param("pods", "; write nodes.count(pods_with({…})) for the number of pods on each node", id="pods"),
+        pytest.param("anything", "", id="what no node has"),
+    ],
+)
+def test_what_one_node_has_and_many_do_not(name: str, hint: str) -> None:
+    nodes = Cluster(a_state(nodes=NODES)).nodes
+    with pytest.raises(AttributeError) as caught:
+        getattr(nodes, name)
+    assert str(caught.value) == f"'Nodes' object has no attribute {name!r}{hint}"
+    assert not hasattr(nodes, name)

@@ -144,6 +144,7 @@ class _Run:
         self._configuration = configuration
         self._namespace = options.namespace or source.namespace
         self._lacking: list[Shortage] = []
+        self._decided = False  # for any pod
         self._read()
 
     def _read(self) -> None:
@@ -182,6 +183,8 @@ class _Run:
             code = self._named()
         else:
             code = self._pending()
+        if self._decided and self._options.config is None and self._options.output == "table":
+            click.echo("Decided with the default configuration; --config FILE names another.", err=True)
         if self._source.unseen:
             click.echo(f"Not seen, for lack of rights: {', '.join(self._source.unseen)}.", err=True)
         return code
@@ -194,7 +197,7 @@ class _Run:
         for target in wanted:
             found |= {pod.key: pod for pod in self._pods_of(target)}
         answers = self._one_by_one(found.values())
-        self._tell_extenders(answers)
+        self._note_answers(answers)
         if self._options.output == "table":
             output.show_named(self._console, answers, self._lacking, all_remedies=self._options.all_remedies)
         elif len(wanted) == 1 and wanted[0].kind == "Pod":
@@ -235,7 +238,7 @@ class _Run:
         chosen = [pod for pod in before if pod.key in asked or not self._is_foreign(pod)]
         order.all(in_queue_order(self._explainer, chosen), asked)
         answers = order.answers()
-        self._tell_extenders(answers)
+        self._note_answers(answers)
         self._lacking = self._lacking_workloads() if selector is None else []
         if self._options.output == "table":
             elsewhere = sum(pod.key not in asked for pod in order.placed)
@@ -277,7 +280,7 @@ class _Run:
         if any(each.get("kind") == "Placement" for _, each in documents):
             raise ConfigError("found Placements beside pods", path="-f", remedy="explain them one after the other")
         answers, groups = self._submitted(documents)
-        self._tell_extenders(answers)
+        self._note_answers(answers)
         if not answers:
             click.echo(what_if.without_pods(self._options.filenames, groups), err=self._options.output != "table")
         if self._options.output == "table" and answers:
@@ -326,7 +329,9 @@ class _Run:
     def _not_asked(self, answers: Iterable[Answer]) -> list[str]:
         return not_asked((pod for each in answers for pod in each.pods), self._configuration.extenders)
 
-    def _tell_extenders(self, answers: Iterable[Answer]) -> None:
+    def _note_answers(self, answers: list[Answer]) -> None:
+        """Note that there are answers, and say which extenders may change them."""
+        self._decided = self._decided or bool(answers)
         found = self._not_asked(answers)
         if found:
             told = f"Not asked: the extenders {', '.join(found)}. They may reject nodes or change scores."

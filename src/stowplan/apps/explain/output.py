@@ -260,11 +260,13 @@ def _grouped(rows: Iterable[tuple[str, tuple[str, ...]]], most: int = MAX_ROWS) 
 
 
 def _scores(decision: Decision) -> Table:
-    """Return the scores of nodes. What all nodes score alike decides nothing, and is named below the table."""
+    """Return the scores of nodes. What all nodes score alike decides nothing: it is below the table, with its part."""
     rows = sorted(decision.trail.scored(), key=lambda row: (-row[2], row[0] != decision.node, row[0]))
     weights = {name: weight for name, (weight, _) in decision.trail.scores.items()}
     alike = [name for name in weights if len(rows) > 1 and len({each[name] for _, each, _ in rows}) == 1]
-    caption = f"the same score on all nodes: {', '.join(alike)}" if alike else None
+    parts = ((name, rows[0][1][name] * weights[name]) for name in alike)
+    told = ", ".join(f"{name} (+{part})" if part else name for name, part in parts)
+    caption = f"the same score on all nodes: {told}" if alike else None
     shown = [name for name in weights if name not in alike]
     table = Table("node", "total", caption=caption)
     for name in shown:

@@ -15,6 +15,7 @@ import numpy as np
 from stowplan.columns.arrays import Bools, Ints, Rows
 from stowplan.columns.assumed_objects import AssumedObjects
 from stowplan.columns.held.held_room import HeldRoom
+from stowplan.columns.nodes.attribute_hints import AttributeHints
 from stowplan.columns.nodes.column_types import Free, Interned, Labels, NameColumn, Resources
 from stowplan.columns.nodes.one_node import OneNode
 from stowplan.columns.nodes.table import ABSENT
@@ -34,7 +35,7 @@ from stowplan.objects.workloads import Namespace, Service
 AnyObject = TypeVar("AnyObject", bound=Object)
 
 
-class Nodes:
+class Nodes(AttributeHints):
     """Some nodes as read-only columns: each column has one entry per node, all in the same order.
 
     too_small = nodes.allocatable["cpu"] < 4000          # cpu in thousandths, memory in bytes
@@ -58,8 +59,6 @@ class Nodes:
     def total(self) -> int:
         """The number of all nodes of the cluster, in this view or not."""
         return len(self.cluster.nodes)
-
-    # -- columns
 
     @property
     def name(self) -> NameColumn:
