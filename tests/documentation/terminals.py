@@ -1,6 +1,6 @@
 """Follows a page with two terminals, as a reader would: files are written, commands typed, what is printed is kept.
 
-`name`:                         the next block is the content of this file
+… `name`:                       the next block is the content of this file
 ```shell                        commands for the second terminal, which is the one that a reader works in
 ```shell title="first terminal" the last of these commands goes on running; what ran there before gets Ctrl-C
 ```text                         what the commands of the block before print; … stands for anything
@@ -24,7 +24,7 @@ from typing import Self
 from tests.documentation.pages import Block
 
 WITHIN = 600.0  # seconds for one command; a machine may be busy
-FILE = re.compile(r"^`([\w.-]+)`:\n\n```\w+\n(.*?)^```", re.MULTILINE | re.DOTALL)
+FILE = re.compile(r"`([\w.-]+)`[^`\n]*:\n\n```(?:python|yaml|csv)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 @dataclass
