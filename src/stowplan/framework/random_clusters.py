@@ -3,8 +3,8 @@
 With the words of a plugin (`checks.words`) nodes and pods also have these words as labels, annotations, taints,
 namespaces and resources.
 
-Pods drawn one by one rarely share a node and a label. Some clusters therefore have a crowd, too: a node with replicas of
-the pod that a plugin is asked about. A score that grows with each such pod, and has no cap, leaves its range there.
+Pods drawn one by one rarely share a node and a label. So some clusters have a crowd: a node with replicas of the
+pod that a plugin is asked about. A score that grows with each such pod, and has no cap, leaves its range there.
 """
 
 from __future__ import annotations
