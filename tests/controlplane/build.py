@@ -27,7 +27,8 @@ from pathlib import Path
 
 MAIN = "1.36.4"
 NEXT = "1.37.0"
-VERSIONS = (MAIN, NEXT)
+OLDER = ("1.34.12", "1.35.8")
+VERSIONS = (*OLDER, MAIN, NEXT)
 SCARCE = 10_000_000_000  # Go's build cache grows by 3.5 GB; with less than this free it is removed after the build
 
 Tell = Callable[[str], None]
@@ -79,8 +80,21 @@ ETCD = Module("etcd", "go.etcd.io/etcd/server/v3", "3.6.8")
 KWOK = Module("kwok", "sigs.k8s.io/kwok", "0.8.0", "cmd/kwok", ("sigs.k8s.io/kwok/pkg/consts.Version=v0.8.0",))
 
 
+def minor(version: str) -> str:
+    return version.rpartition(".")[0]
+
+
+def by_minor(name: str) -> str:
+    """The version that is built of a minor version."""
+    return next(each for each in VERSIONS if minor(each) == name)
+
+
 def sources(version: str) -> dict[str, Module]:
-    """Which module gives which program. kubectl and kube-scheduler may be one minor version older than the server."""
+    """Which module gives which program.
+
+    kubectl and kube-scheduler are always of the main version. With the next server Kubernetes promises that they work.
+    With older ones it does not; what tests ask of them there works all the same.
+    """
     server, tools = kubernetes(version), kubernetes(MAIN)
     return {
         "etcd": ETCD,
@@ -117,7 +131,8 @@ def assets(version: str) -> dict[str, Path]:
     folder = os.environ.get("KUBEBUILDER_ASSETS")
     if not folder:
         return {}
-    may_come = [program for program, module in sources(version).items() if module != kubernetes(NEXT)]
+    others = [kubernetes(each) for each in VERSIONS if each != MAIN]
+    may_come = [program for program, module in sources(version).items() if module not in others]
     return {program: Path(folder) / program for program in may_come if (Path(folder) / program).exists()}
 
 

@@ -58,7 +58,7 @@ BENCHMARK_APISERVER = [
     "--max-mutating-requests-inflight=10000",
 ]
 
-# PodGroup and Workload: off unless asked for, and named differently in each version.
+# PodGroup and Workload: off unless asked for, and named differently in each version. Older servers have no PodGroup.
 POD_GROUP_GATES = {
     build.MAIN: "GenericWorkload=true,GangScheduling=true,WorkloadAwarePreemption=true",
     build.NEXT: "GenericWorkload=true",
