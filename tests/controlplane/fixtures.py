@@ -48,12 +48,14 @@ def kubectl(config: pytest.Config) -> Path:
         return Path(found)
 
 
-def running(version: str, config: pytest.Config, *, pod_groups: bool = False) -> Iterator[ControlPlane]:
+def running(
+    version: str, config: pytest.Config, *, pod_groups: bool = False, benchmark: bool = False
+) -> Iterator[ControlPlane]:
     try:
-        build.programs(version, teller(config))
+        made = ControlPlane(version, pod_groups=pod_groups, benchmark=benchmark, tell=teller(config))
     except build.CannotBuildError as reason:
         pytest.skip(f"no control plane of Kubernetes {version}: {reason}")
-    with ControlPlane(version, pod_groups=pod_groups) as plane:
+    with made as plane:
         note_start(config, version)
         yield plane
 

@@ -51,6 +51,7 @@ KWOK = [
 
 # What a figure of speed should not be about: the events' space, the server's queues, and the objects that only the
 # controller-manager makes. Without the latter no pod would be admitted and each node would keep its not-ready taint.
+NOT_FOR_BENCHMARKS = ("kube-controller-manager", "kwok")
 BENCHMARK_ETCD = [f"--quota-backend-bytes={8 << 30}"]
 BENCHMARK_APISERVER = [
     "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",

@@ -1,6 +1,8 @@
 """The short set for servers of other versions: rights, pods, conditions and events, explain, groups, placements.
 
 The other tests run on the main version. Those that take `ON_EACH_SERVER` run on these servers, too, in the long run.
+Here kube-apiserver and etcd run alone: a bare machine builds one program of each version, and not two. So pods are
+created one by one, and nobody plays the kubelets.
 """
 
 from __future__ import annotations
@@ -19,13 +21,12 @@ from tests.controlplane.deployed import (
     deployed,
     reader_of,
 )
-from tests.controlplane.fixtures import on_server
+from tests.controlplane.fixtures import running
 from tests.controlplane.place_process import Hub
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.pod_groups import gang, settled
 from tests.controlplane.process import until
 from tests.controlplane.stowplan_process import (
-    a_deployment,
     a_live_pod,
     apply,
     bound,
@@ -42,8 +43,7 @@ NAMES = [f"on Kubernetes {build.minor(each)}" for each in OTHERS]
 
 @pytest.fixture(scope="module", params=OTHERS, ids=NAMES)
 def server(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
-    with on_server(request.param, request) as found:
-        yield found
+    yield from running(request.param, request.config, benchmark=True)
 
 
 @pytest.fixture
@@ -68,14 +68,19 @@ def scheduler(server: ControlPlane, tmp_path_factory: pytest.TempPathFactory) ->
         check_no_limit_met(found.program.log)
 
 
-def test_a_deployment_runs_and_its_pods_have_events(scheduler: Deployed, namespace: str) -> None:
+def test_pods_are_bound_with_the_rights_of_deploy_and_have_events(scheduler: Deployed, namespace: str) -> None:
     plane, tell = scheduler.plane, scheduler.program.tail
     with plane.nodes(3) as nodes:
-        apply(plane, namespace, a_deployment("web", 6))
+        apply(plane, namespace, *(a_live_pod(f"web-{at}") for at in range(6)))
         wait_until_bound(plane, namespace, 6, explain=tell)
         found = bound(plane, namespace)
         assert sorted(found.values()) == sorted(2 * nodes), "equal pods are spread"
         until("each has its event", lambda: told_of_their_nodes(plane, namespace) == found.keys(), 30, tell)
+
+
+def gone(plane: ControlPlane, namespace: str, name: str) -> None:
+    """At once: no kubelet says that it has stopped."""
+    plane.kubectl("delete", "pod", name, "-n", namespace, "--grace-period=0", "--force")
 
 
 def told_of_their_nodes(plane: ControlPlane, namespace: str) -> set[str]:
@@ -96,7 +101,7 @@ def test_a_pod_without_a_node_says_why_and_explain_says_the_same(scheduler: Depl
         answer, shown = explained(reader_of(plane), "second", "-n", namespace)
         assert answer["message"] == says["message"], shown
         assert [each["code"] for group in answer["causes"] for each in group["causes"]] == ["insufficient"]
-        plane.kubectl("delete", "pod", "first", "-n", namespace, "--now")
+        gone(plane, namespace, "first")
         until("it has the room", lambda: bound(plane, namespace) == {"second": node}, 60, tell)
 
 
@@ -114,7 +119,7 @@ def test_a_gang_waits_whole_and_runs_whole(server: ControlPlane, namespace: str,
         apply(server, namespace, *gang("a", 3, cpu="1"))
         until("it is told that it waits", lambda: noted(server, namespace, "a-0"), 30, tell)
         assert dict(settled(server, namespace)) == {"before": 1}, "two would fit, and none is bound"
-        server.kubectl("delete", "pod", "before", "-n", namespace, "--now")
+        gone(server, namespace, "before")
         until("it runs", lambda: bound(server, namespace).keys() == {"a-0", "a-1", "a-2"}, 30, tell)
         check_no_limit_met(found.program.log)
 
