@@ -29,7 +29,7 @@ MAIN = "1.36.4"
 NEXT = "1.37.0"
 OLDER = ("1.34.10", "1.35.8")  # the newest that the public checksum database knows
 VERSIONS = (*OLDER, MAIN, NEXT)
-SCARCE = 10_000_000_000  # Go's build cache grows by 3.5 GB; with less than this free it is removed after the build
+SCARCE = 10_000_000_000  # Go's build cache grows by up to 3.5 GB for a version; with less than this free it is removed
 
 Tell = Callable[[str], None]
 

@@ -74,6 +74,11 @@ def test_they_hold_the_same_package(distributions: tuple[Path, Path]) -> None:
     assert {"LICENSE", "README.md", "pyproject.toml"} <= packed
 
 
+def test_each_python_that_is_tested_is_named() -> None:
+    named = [each for each in PROJECT["classifiers"] if each.startswith("Programming Language :: Python :: 3.")]
+    assert named == [f"Programming Language :: Python :: {version}" for version in VERSIONS]
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_clean_environment(version: str, distributions: tuple[Path, Path], tmp_path: Path) -> None:
     wheel, sdist = distributions

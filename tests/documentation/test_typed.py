@@ -62,17 +62,23 @@ def test_the_commands_of(name: str, tmp_path: Path, request: pytest.FixtureReque
     prepare(tmp_path, session, PAGES[name])
     environment = clean_environment(fixtures.kubectl(request.config).parent, Path(sys.executable).parent)
     with Shell(tmp_path, environment) as shell:
-        reader = Reader(shell, tmp_path, session)
-        if session.cluster is not None:
-            reader.begin(f"stowplan up {session.cluster} --kubeconfig meanwhile.kubeconfig")
-            reader.must("export KUBECONFIG=$PWD/meanwhile.kubeconfig")
-        for command in session.first:
-            reader.must(command)
-        for command in typed(name):
-            reader.type(command)
-        jobs, _ = shell.run("jobs")
-        assert "Exit" not in jobs, f"these were to go on:\n{jobs}"
-        shell.run("kill $(jobs -p) 2>/dev/null; wait")
+        try:
+            follow(name, Reader(shell, tmp_path, session))
+            jobs, _ = shell.run("jobs")
+            assert "Exit" not in jobs, f"these were to go on:\n{jobs}"
+        finally:
+            shell.run("kill $(jobs -p) 2>/dev/null; wait")
+
+
+def follow(name: str, reader: Reader) -> None:
+    session = SESSIONS[name]
+    if session.cluster is not None:
+        reader.begin(f"stowplan up {session.cluster} --kubeconfig meanwhile.kubeconfig")
+        reader.must("export KUBECONFIG=$PWD/meanwhile.kubeconfig")
+    for command in session.first:
+        reader.must(command)
+    for command in typed(name):
+        reader.type(command)
 
 
 def prepare(folder: Path, session: Session, page: Path) -> None:
