@@ -13,27 +13,13 @@ from pathlib import Path
 import pytest
 
 from tests.controlplane import build, deployed_placement, pod_groups
-from tests.controlplane.deployed import (
-    DEPLOY,
-    Deployed,
-    check_no_limit_met,
-    configuration,
-    deployed,
-    reader_of,
-)
+from tests.controlplane.deployed import DEPLOY, Deployed, check_no_limit_met, configuration, deployed, reader_of
 from tests.controlplane.fixtures import running
-from tests.controlplane.place_process import Hub
+from tests.controlplane.place_process import Hub, a_taint
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.pod_groups import gang, settled
 from tests.controlplane.process import until
-from tests.controlplane.stowplan_process import (
-    a_live_pod,
-    apply,
-    bound,
-    condition,
-    noted,
-    wait_until_bound,
-)
+from tests.controlplane.stowplan_process import a_live_pod, apply, bound, condition, noted, wait_until_bound
 from tests.controlplane.waiting_pods import explained
 
 pytestmark = pytest.mark.controlplane
@@ -60,10 +46,10 @@ def test_it_is_that_version_and_takes_the_manifests(server: ControlPlane) -> Non
     assert "deployment.apps/stowplan created (server dry run)" in said
 
 
-@pytest.fixture(scope="module")
-def scheduler(server: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
+@pytest.fixture
+def scheduler(server: ControlPlane, tmp_path: Path) -> Iterator[Deployed]:
     """With the rights and the configuration of `deploy/`."""
-    with deployed(server, tmp_path_factory.mktemp("stowplan"), configuration()) as found:
+    with deployed(server, tmp_path, configuration()) as found:
         yield found
         check_no_limit_met(found.program.log)
 
@@ -109,10 +95,7 @@ def test_a_gang_waits_whole_and_runs_whole(server: ControlPlane, namespace: str,
     """By labels: the PodGroup of Kubernetes itself is newer than some of these servers."""
     server.kubectl("apply", "--filename", str(DEPLOY / "profiles" / "kubenexus-scheduler" / "rbac.yaml"))
     config = pod_groups.configuration(lease=True)
-    with (
-        server.nodes(1, prefix="gang", capacity={"cpu": "3"}),
-        deployed(server, tmp_path, config) as found,
-    ):
+    with server.nodes(1, prefix="gang", capacity={"cpu": "3"}), deployed(server, tmp_path, config) as found:
         tell = found.program.tail
         apply(server, namespace, a_live_pod("before", cpu="1"))
         wait_until_bound(server, namespace, 1, explain=tell)
@@ -137,7 +120,7 @@ def test_a_placement_gets_its_clusters(server: ControlPlane, namespace: str, tmp
         hub.place(numberOfClusters=2)
         hub.gets("large", "small")
         assert hub.says("PlacementSatisfied", "True", "AllDecisionsScheduled")
-        hub.taint("small", {"key": "away", "effect": "NoSelect"})
+        hub.taint("small", a_taint("away", "NoSelect"))
         hub.gets("large")
         hub.tidy()
         server.api().must("DELETE", hub.path("placements"))
