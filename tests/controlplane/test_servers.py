@@ -56,11 +56,11 @@ def scheduler(server: ControlPlane, tmp_path: Path) -> Iterator[Deployed]:
 
 def test_pods_are_bound_with_the_rights_of_deploy_and_have_events(scheduler: Deployed, namespace: str) -> None:
     plane, tell = scheduler.plane, scheduler.program.tail
-    with plane.nodes(3) as nodes:
+    with plane.nodes(3, capacity={"pods": "2"}) as nodes:
         apply(plane, namespace, *(a_live_pod(f"web-{at}") for at in range(6)))
         wait_until_bound(plane, namespace, 6, explain=tell)
         found = bound(plane, namespace)
-        assert sorted(found.values()) == sorted(2 * nodes), "equal pods are spread"
+        assert sorted(found.values()) == sorted(2 * nodes), "each node has room for two"
         until("each has its event", lambda: told_of_their_nodes(plane, namespace) == found.keys(), 30, tell)
 
 
