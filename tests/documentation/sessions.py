@@ -18,7 +18,7 @@ WORDS = (
     r"stowplan|kubectl|make|python3?|pipx?|curl|promtool|helm|skopeo|podman|go|dask|pytest|git"
     r"|export|until|eval|mv|ln|mkdir|source|\(?cd"
 )
-BEGINS = re.compile(rf"(?:\.venv/bin/|env/bin/|/opt/stowplan/bin/)?(?:{WORDS})(?![\w.])|TOKEN=")
+BEGINS = re.compile(rf"(?:\.venv/bin/|env/bin/|/opt/stowplan/bin/)?(?:{WORDS})(?![\w.:])|TOKEN=")
 COMPONENTS = re.compile(r"# in deploy/kustomization.yaml: components: \[(.*)\]")
 KUBECONFIG = "apiVersion: v1\nkind: Config\n"
 

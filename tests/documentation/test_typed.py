@@ -27,6 +27,7 @@ ONGOING = {
     r"(?:\.venv/bin/)?stowplan (shadow)(?!.*--for)": "Ctrl-C ends it",
     r"(?:\.venv/bin/)?stowplan (score-agent)(?!.*--(?:once|help))": ".",
 }
+NO_PORT = " --secure-port 0"  # the only word that is added: tests listen on loopback and free ports alone
 
 
 def test_every_page_with_commands_has_a_session_and_no_other() -> None:
@@ -134,8 +135,14 @@ class Reader:
         """Start what goes on, with its output in a file, and return its process id."""
         self._number += 1
         file = self._folder / f"{self._number}.log"
-        printed, _ = self._shell.run(f"{command} > {file} 2>&1 & echo $!")
-        wait_for(file, next(shown for each, shown in ONGOING.items() if re.match(each, command)), command)
+        serves = re.search(r"stowplan (run|place|score-agent)\b", command) is not None
+        printed, _ = self._shell.run(f"{command}{NO_PORT if serves else ''} > {file} 2>&1 & echo $!")
+        wanted = next(shown for each, shown in ONGOING.items() if re.match(each, command))
+        until = time.monotonic() + WITHIN
+        while not re.search(wanted, (text := file.read_text(encoding="utf-8") if file.exists() else "")):
+            assert "Exit" not in self._shell.run("jobs")[0], f"{command} ended:\n{text}"
+            assert time.monotonic() < until, f"{command} never printed {wanted}, but:\n{text}"
+            time.sleep(0.1)
         return printed.strip()
 
     def must(self, command: str) -> None:
@@ -151,10 +158,3 @@ def uncomment(file: Path, components: str) -> None:
     text = file.read_text(encoding="utf-8")
     assert "# components:" in text
     file.write_text(f"{text}\ncomponents: [{components}]\n", encoding="utf-8")
-
-
-def wait_for(file: Path, wanted: str, command: str) -> None:
-    until = time.monotonic() + WITHIN
-    while not (file.exists() and re.search(wanted, file.read_text(encoding="utf-8"))):
-        assert time.monotonic() < until, f"{command} never printed {wanted}, but:\n{file.read_text()}"
-        time.sleep(0.05)
