@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
+from tests.controlplane import build
 from tests.controlplane.fixtures import embedded as embedded  # these three are for tests/attacks, too
 from tests.controlplane.fixtures import plane as plane
 from tests.controlplane.fixtures import plane_137 as plane_137
@@ -35,6 +36,16 @@ settings.register_profile("ci", ci)
 settings.register_profile("full", ci, derandomize=False, max_examples=600, stateful_step_count=50, print_blob=True)
 settings.register_profile("hasty", ci, phases=[Phase.explicit, Phase.generate])
 settings.load_profile(os.environ.get("STOWPLAN_HYPOTHESIS", "ci"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--kubernetes",
+        choices=[build.minor(each) for each in build.VERSIONS],
+        default=build.minor(build.MAIN),
+        help="the server of tests that say `on Kubernetes %(default)s`",
+    )
+
 
 REAL = ("controlplane", True)  # a property of tests that are marked so; reports take it along
 
@@ -60,7 +71,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     ]
     skipped = [report for report in reports if report.skipped]
     if reports:
-        versions = " and ".join(f"{number} × {version}" for version, number in started(config).items()) or "none"
+        versions = ", ".join(f"{number} × {version}" for version, number in started(config).items()) or "none"
         ran = sum(report.when == "call" and not report.skipped for report in reports)
         terminalreporter.write_line(f"control plane: {ran} tests run (Kubernetes started: {versions})")
     if skipped:

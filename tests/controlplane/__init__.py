@@ -10,4 +10,6 @@ cluster      what users do: kubectl, kubeconfig files, a namespace and nodes for
 plane        what only the owner does: start, stop, kill, compact
 stages.yaml  how kwok plays the kubelets
 conftest     the fixtures: `plane`, `plane_137`, `each_plane`, `namespace`
+
+Other servers than the main one: test_servers.py has the short set, and what takes `ON_EACH_SERVER` (conftest) the rest.
 """

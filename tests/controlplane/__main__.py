@@ -13,7 +13,7 @@ import signal
 import sys
 import time
 
-from tests.controlplane import build
+from tests.controlplane import build, flags
 from tests.controlplane.plane import ControlPlane
 
 READY = """
@@ -56,7 +56,10 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--kube-scheduler", action="store_true", help="start the real kube-scheduler, too")
     parser.add_argument("--pod-groups", action="store_true", help="serve PodGroup and Workload")
     parser.add_argument("--build-only", action="store_true", help="build the programs, print where they are, and stop")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.pod_groups and options.version not in flags.POD_GROUP_APIS:
+        parser.error(f"--pod-groups: Kubernetes {options.version} has no PodGroup; {build.MAIN} has")
+    return options
 
 
 def show(options: argparse.Namespace, kubectl: str) -> None:

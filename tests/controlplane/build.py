@@ -21,14 +21,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 MAIN = "1.36.4"
 NEXT = "1.37.0"
-VERSIONS = (MAIN, NEXT)
-SCARCE = 10_000_000_000  # Go's build cache grows by 3.5 GB; with less than this free it is removed after the build
+OLDER = ("1.34.10", "1.35.8")  # the newest that the public checksum database knows
+VERSIONS = (*OLDER, MAIN, NEXT)
+SCARCE = 10_000_000_000  # Go's build cache grows by up to 3.5 GB for a version; with less than this free it is removed
 
 Tell = Callable[[str], None]
 
@@ -79,8 +80,21 @@ ETCD = Module("etcd", "go.etcd.io/etcd/server/v3", "3.6.8")
 KWOK = Module("kwok", "sigs.k8s.io/kwok", "0.8.0", "cmd/kwok", ("sigs.k8s.io/kwok/pkg/consts.Version=v0.8.0",))
 
 
+def minor(version: str) -> str:
+    return version.rpartition(".")[0]
+
+
+def by_minor(name: str) -> str:
+    """The version that is built of a minor version."""
+    return next(each for each in VERSIONS if minor(each) == name)
+
+
 def sources(version: str) -> dict[str, Module]:
-    """Which module gives which program. kubectl and kube-scheduler may be one minor version older than the server."""
+    """Which module gives which program.
+
+    kubectl and kube-scheduler are always of the main version. With the next server Kubernetes promises that they work.
+    With older ones it does not; what tests ask of them there works all the same.
+    """
     server, tools = kubernetes(version), kubernetes(MAIN)
     return {
         "etcd": ETCD,
@@ -101,10 +115,11 @@ def to_stderr(line: str) -> None:
     sys.stderr.flush()
 
 
-def programs(version: str = MAIN, tell: Tell = to_stderr) -> dict[str, Path]:
+def programs(version: str = MAIN, tell: Tell = to_stderr, *, without: Sequence[str] = ()) -> dict[str, Path]:
     """The path of each program by its name, built if need be; a line is told of each that is built."""
     ready = assets(version)
-    wanted = {program: module for program, module in sources(version).items() if program not in ready}
+    left_out = {*ready, *without}
+    wanted = {program: module for program, module in sources(version).items() if program not in left_out}
     if missing := unbuilt(wanted):
         if shutil.which("go") is None:
             raise CannotBuildError(f"no Go to build {', '.join(missing)} with, and not in KUBEBUILDER_ASSETS either")
@@ -117,7 +132,8 @@ def assets(version: str) -> dict[str, Path]:
     folder = os.environ.get("KUBEBUILDER_ASSETS")
     if not folder:
         return {}
-    may_come = [program for program, module in sources(version).items() if module != kubernetes(NEXT)]
+    others = [kubernetes(each) for each in VERSIONS if each != MAIN]
+    may_come = [program for program, module in sources(version).items() if module not in others]
     return {program: Path(folder) / program for program in may_come if (Path(folder) / program).exists()}
 
 

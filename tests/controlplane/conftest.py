@@ -13,7 +13,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.controlplane import build
 from tests.controlplane.cluster import Cluster
+from tests.controlplane.fixtures import on_server
 from tests.controlplane.place_process import Hub
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.served_hub import ServedHub, a_served_hub, with_three_clusters
@@ -29,6 +31,14 @@ REAL_AT_LENGTH = [  # on the real one, too, but in the long run: what is slow th
 MOSTLY_REAL = [  # the real one is what counts; the embedded one has its turn in the long run
     pytest.param("embedded", id="embedded", marks=pytest.mark.full),
     EVERYWHERE[1],
+]
+ON_EACH_SERVER = [  # names for `on_server`; other servers are for the long run, and test_servers.py for the short one
+    pytest.param("plane", id="on Kubernetes 1.36", marks=pytest.mark.controlplane),
+    pytest.param("plane_137", id="on Kubernetes 1.37", marks=[pytest.mark.controlplane, pytest.mark.full]),
+    *(
+        pytest.param(each, id=f"on Kubernetes {build.minor(each)}", marks=[pytest.mark.controlplane, pytest.mark.full])
+        for each in build.OLDER
+    ),
 ]
 # Slow, and shown in `make test` by another variant of the same test: these have their turn in the long run.
 AT_LENGTH = (
@@ -50,16 +60,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.full)
 
 
-@pytest.fixture(
-    params=[
-        pytest.param("plane", id="on Kubernetes 1.36"),
-        pytest.param("plane_137", id="on Kubernetes 1.37", marks=pytest.mark.full),  # built only for `make test-full`
-    ]
-)
-def each_plane(request: pytest.FixtureRequest) -> ControlPlane:
+@pytest.fixture(scope="module", params=ON_EACH_SERVER)
+def each_plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
     """One after the other."""
-    found: ControlPlane = request.getfixturevalue(request.param)
-    return found
+    with on_server(request.param, request) as found:
+        yield found
 
 
 @pytest.fixture(params=EVERYWHERE)

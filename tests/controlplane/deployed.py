@@ -59,6 +59,16 @@ def grant(plane: ControlPlane) -> None:
     plane.kubectl("apply", "--filename", str(DEPLOY / "rbac.yaml"))
 
 
+def reader_of(plane: ControlPlane) -> Path:
+    """The kubeconfig of an account with the rights of read-only.yaml, and no others."""
+    about = {"name": "reader", "namespace": "default"}
+    made = [{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": about}]
+    subjects = [{"kind": "ServiceAccount", **about}]
+    made += [each | {"subjects": subjects} if "subjects" in each else each for each in documents("read-only.yaml")]
+    plane.kubectl("apply", "--filename=-", input=yaml.safe_dump_all(made))
+    return plane.service_account_kubeconfig("default", "reader")
+
+
 def flags_for(plane: ControlPlane, folder: Path, config: Any, port: int, seen: Path | None = None) -> list[str]:
     """Flags to run as the account; its files are in `folder`, which the program sees as `seen`."""
     grant(plane)

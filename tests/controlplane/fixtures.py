@@ -1,9 +1,13 @@
-"""Control planes that live as long as the test session; with several workers each has control planes of its own."""
+"""Control planes that live as long as the test session; with several workers each has control planes of its own.
+
+`pytest --kubernetes 1.35 tests/controlplane` runs the tests of the main version against another server.
+"""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,8 +20,8 @@ from tests.started_planes import note_start
 
 @pytest.fixture(scope="session")
 def plane(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
-    """The version that we are true to."""
-    yield from running(build.MAIN, request.config)
+    """The version that we are true to, or the one that `--kubernetes` names."""
+    yield from running(build.by_minor(request.config.getoption("--kubernetes")), request.config)
 
 
 @pytest.fixture(scope="session")
@@ -44,14 +48,28 @@ def kubectl(config: pytest.Config) -> Path:
         return Path(found)
 
 
-def running(version: str, config: pytest.Config, *, pod_groups: bool = False) -> Iterator[ControlPlane]:
+def running(
+    version: str, config: pytest.Config, *, pod_groups: bool = False, benchmark: bool = False
+) -> Iterator[ControlPlane]:
     try:
-        build.programs(version, teller(config))
+        made = ControlPlane(version, pod_groups=pod_groups, benchmark=benchmark, tell=teller(config))
     except build.CannotBuildError as reason:
         pytest.skip(f"no control plane of Kubernetes {version}: {reason}")
-    with ControlPlane(version, pod_groups=pod_groups) as plane:
+    with made as plane:
         note_start(config, version)
         yield plane
+
+
+@contextmanager
+def on_server(named: str, request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
+    """A control plane by the name of its fixture, or one of that version for this block alone.
+
+    Idle control planes take a gigabyte and some CPU each, so those of few tests do not stay for the session.
+    """
+    if named in build.VERSIONS:
+        yield from running(named, request.config)
+    else:
+        yield request.getfixturevalue(named)
 
 
 def teller(config: pytest.Config) -> build.Tell:

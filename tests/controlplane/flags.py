@@ -51,6 +51,7 @@ KWOK = [
 
 # What a figure of speed should not be about: the events' space, the server's queues, and the objects that only the
 # controller-manager makes. Without the latter no pod would be admitted and each node would keep its not-ready taint.
+NOT_FOR_BENCHMARKS = ("kube-controller-manager", "kwok")
 BENCHMARK_ETCD = [f"--quota-backend-bytes={8 << 30}"]
 BENCHMARK_APISERVER = [
     "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
@@ -58,7 +59,7 @@ BENCHMARK_APISERVER = [
     "--max-mutating-requests-inflight=10000",
 ]
 
-# PodGroup and Workload: off unless asked for, and named differently in each version.
+# PodGroup and Workload: off unless asked for, and named differently in each version. Older servers have no PodGroup.
 POD_GROUP_GATES = {
     build.MAIN: "GenericWorkload=true,GangScheduling=true,WorkloadAwarePreemption=true",
     build.NEXT: "GenericWorkload=true",

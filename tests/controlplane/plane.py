@@ -35,7 +35,7 @@ class ControlPlane(Cluster):
         pod_groups: bool = False, apiserver_flags: Sequence[str] = (), tell: build.Tell = build.to_stderr,
     ) -> None:  # fmt: skip
         self.version = version
-        self._programs = build.programs(version, tell)
+        self._programs = build.programs(version, tell, without=flags.NOT_FOR_BENCHMARKS if benchmark else ())
         self._benchmark = benchmark
         self._gates = [f"--feature-gates={flags.POD_GROUP_GATES[version]}"] if pod_groups else []
         self._apis = [f"--runtime-config={flags.POD_GROUP_APIS[version]}=true"] if pod_groups else []

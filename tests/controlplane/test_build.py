@@ -83,6 +83,12 @@ def test_the_next_version_shares_all_but_the_servers(go: Go) -> None:
     assert go.built() == ["kube-apiserver", "kube-controller-manager"]
 
 
+def test_what_is_left_out_is_not_built(go: Go) -> None:
+    left_out = ("kube-controller-manager", "kwok")
+    programs = build.programs(build.OLDER[0], tell=silent, without=left_out)
+    assert go.built() == [*programs] == [each for each in ALL if each not in left_out]
+
+
 def test_a_staging_module_is_replaced_by_its_published_version_and_a_fork_is_not(go: Go) -> None:
     path = build.programs(tell=silent)["kube-apiserver"].with_name("go.mod")
     assert path.read_text().splitlines() == [

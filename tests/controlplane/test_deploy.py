@@ -20,16 +20,10 @@ from tests.controlplane.process import until
 pytestmark = pytest.mark.controlplane
 
 
-@pytest.fixture(
-    scope="module",
-    params=[
-        pytest.param("plane", id="on Kubernetes 1.36"),
-        pytest.param("plane_137", id="on Kubernetes 1.37", marks=pytest.mark.full),
-    ],
-)
-def scheduler(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
+@pytest.fixture(scope="module")
+def scheduler(each_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
     folder = tmp_path_factory.mktemp("stowplan")
-    with deployed(request.getfixturevalue(request.param), folder, configuration()) as found:
+    with deployed(each_plane, folder, configuration()) as found:
         yield found
 
 

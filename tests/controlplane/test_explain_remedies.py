@@ -20,6 +20,7 @@ import pytest
 import yaml
 
 from tests.controlplane import remedy_cases, remedy_volume_cases
+from tests.controlplane.deployed import reader_of
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.process import Program, until
 from tests.controlplane.remedy_cases import POOLED, SCHEDULERS, SPREADING, Case, owned
@@ -60,13 +61,7 @@ def configuration(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def reader(plane: ControlPlane) -> Path:
     """The kubeconfig of an account with the rights of deploy/read-only.yaml, and no others."""
-    file = Path(__file__).parents[2] / "deploy" / "read-only.yaml"
-    subject = {"kind": "ServiceAccount", "name": "reader", "namespace": "default"}
-    documents = [{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "reader", "namespace": "default"}}]
-    for each in yaml.safe_load_all(file.read_text(encoding="utf-8")):
-        documents.append(each | {"subjects": [subject]} if "subjects" in each else each)
-    plane.kubectl("apply", "-f", "-", input="\n---\n".join(json.dumps(each) for each in documents))
-    return plane.service_account_kubeconfig("default", "reader")
+    return reader_of(plane)
 
 
 @pytest.mark.usefixtures("kube_scheduler")

@@ -102,7 +102,7 @@ def test_bad_scores_are_refused(hub: Cluster, status: dict[str, Any], said: str)
 
 
 @pytest.mark.controlplane
-def test_both_versions_of_kubernetes_take_them(each_plane: ControlPlane) -> None:
+def test_each_version_of_kubernetes_takes_them(each_plane: ControlPlane) -> None:
     """And refuse a binding by another name than its set's, by a rule that the embedded cluster does not evaluate."""
     define(each_plane)
     listed = each_plane.kubectl("api-resources", f"--api-group={GROUP}", "--no-headers", "--output=name").split()

@@ -11,6 +11,7 @@ import pytest
 from tests.controlplane import build, flags
 from tests.controlplane.api import Api
 from tests.controlplane.cluster import KubectlError
+from tests.controlplane.conftest import ON_EACH_SERVER
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.process import until
 
@@ -130,6 +131,7 @@ def test_kwok_plays_the_kubelets(plane: ControlPlane, namespace: str) -> None:
         plane.kubectl("delete", "node", "bare")
 
 
+@pytest.mark.parametrize("each_plane", ON_EACH_SERVER[:2], indirect=True)
 def test_pod_groups_are_served_if_asked_for(each_plane: ControlPlane) -> None:
     path = f"/apis/{flags.POD_GROUP_APIS[each_plane.version]}"
     assert each_plane.api().get(path).status == 404

@@ -9,8 +9,9 @@ import pytest
 import yaml
 
 from tests.controlplane.cluster import Cluster
-from tests.controlplane.conftest import EVERYWHERE
+from tests.controlplane.conftest import EVERYWHERE, ON_EACH_SERVER
 from tests.controlplane.deployed import check_no_limit_met, configuration, deployed
+from tests.controlplane.fixtures import on_server
 from tests.controlplane.process import until
 from tests.controlplane.stowplan_process import stowplan
 
@@ -29,25 +30,21 @@ PACKED = {
 
 @pytest.fixture(
     scope="module",
-    params=[
-        *EVERYWHERE,
-        pytest.param("plane_137", id="on Kubernetes 1.37", marks=[pytest.mark.controlplane, pytest.mark.full]),
-    ],
+    params=[EVERYWHERE[0], *ON_EACH_SERVER],
 )
 def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """With our scheduler at work in it: the ConfigMap's configuration, a second profile, and kube-scheduler nowhere."""
-    found: Cluster = request.getfixturevalue(request.param)
     folder, config = tmp_path_factory.mktemp("stowplan"), configuration()
     config["profiles"].append(PACKED)
     if request.param == "embedded":
-        file = folder / "config.yaml"
+        file, found = folder / "config.yaml", request.getfixturevalue("embedded")
         file.write_text(yaml.safe_dump(config), encoding="utf-8")
         with stowplan(found, "at-work", "--config", str(file)) as program:
             program.wait_until_leading()
             yield found
     else:
-        with deployed(found, folder, config) as scheduler:  # type: ignore[arg-type]
-            yield found
+        with on_server(request.param, request) as plane, deployed(plane, folder, config) as scheduler:
+            yield plane
             check_no_limit_met(scheduler.program.log)
 
 

@@ -1,12 +1,11 @@
-"""The wheel and the sdist: built once, and installed from an index into fresh environments of each Python that is here;
-and wheels of all that Stowplan needs for each Python and platform, so that nobody needs a compiler.
+"""The wheel and the sdist: built once, and installed from an index into fresh environments of each Python; and wheels
+of all that Stowplan needs for each Python and platform, so that nobody needs a compiler.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -19,11 +18,14 @@ from typing import Any
 import pytest
 from deploy.image import build, fetching
 
+from tests.deploy import pythons
+from tests.deploy.pythons import NoPythonError, Python
+
 pytestmark = pytest.mark.full
 ROOT = Path(__file__).parents[2]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
-PLATFORMS = {
+PLATFORMS = {  # not macOS on Intel: cryptography has no wheel for it at the pinned version; an older one has
     "Linux on x86-64": [f"manylinux_2_{minor}_x86_64" for minor in range(17, 35)],
     "Linux on arm64": [f"manylinux_2_{minor}_aarch64" for minor in range(17, 35)],
     "macOS on arm64": [f"macosx_{major}_0_arm64" for major in range(11, 16)],
@@ -31,22 +33,12 @@ PLATFORMS = {
 WHY = "PYTHONPATH", "VIRTUAL_ENV", "PIP_CONSTRAINT"
 
 
-def interpreter(version: str) -> Path:
-    """A Python of that version: on the PATH, or one that pyenv keeps; skips if there is none."""
-    if version == f"{sys.version_info[0]}.{sys.version_info[1]}":
-        return Path(sys.executable)
-    folders = sorted((Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions").glob(f"{version}.*"))
-    for found in (*(folder / "bin" / "python" for folder in folders), shutil.which(f"python{version}")):
-        if found and works(Path(found), version):
-            return Path(found)
-    pytest.skip(f"no Python {version} on this machine")
-
-
-def works(program: Path, version: str) -> bool:
-    """A shim of pyenv may be on the PATH for a version that is not chosen."""
-    code = "import sys, venv; print('%d.%d' % sys.version_info[:2])"
-    done = subprocess.run([program, "-c", code], capture_output=True, text=True, check=False)
-    return done.stdout.strip() == version
+def interpreter(version: str) -> Python:
+    """Skips if there is none."""
+    try:
+        return pythons.python(version)
+    except NoPythonError as reason:
+        pytest.skip(str(reason))
 
 
 def run(*words: str | Path, environment: Mapping[str, str] | None = None, folder: Path | None = None) -> str:
@@ -82,12 +74,18 @@ def test_they_hold_the_same_package(distributions: tuple[Path, Path]) -> None:
     assert {"LICENSE", "README.md", "pyproject.toml"} <= packed
 
 
+def test_each_python_that_is_tested_is_named() -> None:
+    named = [each for each in PROJECT["classifiers"] if each.startswith("Programming Language :: Python :: 3.")]
+    assert named == [f"Programming Language :: Python :: {version}" for version in VERSIONS]
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_clean_environment(version: str, distributions: tuple[Path, Path], tmp_path: Path) -> None:
     wheel, sdist = distributions
-    python = tmp_path / "venv" / "bin" / "python"
-    run(interpreter(version), "-m", "venv", tmp_path / "venv")
-    pip = (python, "-m", "pip", "--disable-pip-version-check")
+    found = interpreter(version)
+    run(*found.within, found.program, "-m", "venv", tmp_path / "venv")
+    python = Python(tmp_path / "venv" / "bin" / "python", found.within)
+    pip: tuple[str | Path, ...] = (*python.within, python.program, "-m", "pip", "--disable-pip-version-check")
     run(*pip, "install", "--only-binary=:all:", "--constraint", ROOT / "constraints.txt", wheel)
     assert json.loads(run(*pip, "inspect"))["environment"]["python_version"] == version
     run(*pip, "check")
@@ -98,21 +96,21 @@ def test_a_clean_environment(version: str, distributions: tuple[Path, Path], tmp
     started(python, tmp_path)
 
 
-def installed(python: Path) -> dict[str, str]:
+def installed(python: Python) -> dict[str, str]:
     """The files of the installed package, with their hashes."""
     code = (
         "import json; from importlib.metadata import files; "
         "print(json.dumps({str(f): f.hash.value for f in files('stowplan') if f.hash and f.parts[0] == 'stowplan'}))"
     )
-    found: dict[str, str] = json.loads(run(python, "-c", code, folder=python.parent))
+    found: dict[str, str] = json.loads(run(*python.within, python.program, "-c", code, folder=python.program.parent))
     return {path: value for path, value in found.items() if not path.endswith(".pyc")}
 
 
-def started(python: Path, folder: Path) -> None:
-    program = python.with_name("stowplan")
-    assert run(program, "--version", folder=folder) == f"stowplan {PROJECT['version']}\n"
-    assert " is Running on " in run(program, "demo", folder=folder)
-    assert "Usage: kubectl stowplan" in run(program.with_name("kubectl-stowplan"), "--help", folder=folder)
+def started(python: Python, folder: Path) -> None:
+    program, plugin = (python.program.with_name(name) for name in ("stowplan", "kubectl-stowplan"))
+    assert run(*python.within, program, "--version", folder=folder) == f"stowplan {PROJECT['version']}\n"
+    assert " is Running on " in run(*python.within, program, "demo", folder=folder)
+    assert "Usage: kubectl stowplan" in run(*python.within, plugin, "--help", folder=folder)
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)

@@ -25,6 +25,7 @@ from tests.documentation.pages import Block
 
 WITHIN = 600.0  # seconds for one command; a machine may be busy
 FILE = re.compile(r"`([\w.-]+)`[^`\n]*:\n\n```(?:python|yaml|csv)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+ENDED = ""  # what no line is
 
 
 @dataclass
@@ -77,6 +78,7 @@ class Shell:
         assert self.process.stdout is not None
         for line in self.process.stdout:
             self._lines.put(line)
+        self._lines.put(ENDED)
 
     def type(self, text: str) -> None:
         assert self.process.stdin is not None
@@ -97,6 +99,7 @@ class Shell:
                 lines.append(self._lines.get(timeout=max(until - time.monotonic(), 0.0)))
             except Empty:
                 raise AssertionError(f"{wanted.pattern} was never printed, but:\n{''.join(lines)}") from None
+            assert lines[-1] != ENDED, f"the shell has ended, and printed:\n{''.join(lines)}"
         return lines
 
     def interrupt(self) -> None:

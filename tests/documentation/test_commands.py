@@ -1,6 +1,6 @@
 """Every command in every page could be typed: commands, flags and targets of make exist.
 
-README.md says which test runs the commands of which page; the list is checked here.
+`test_typed.py` types them.
 """
 
 from __future__ import annotations
@@ -91,26 +91,3 @@ def test_there_are_commands() -> None:
 def test_what_is_wrong(line: str, expected: str | None) -> None:
     (words,) = commands(line)
     assert problem(words) == expected
-
-
-# -- the list of what runs them
-
-LIST = (Path(__file__).with_name("README.md")).read_text(encoding="utf-8")
-ROWS = {row[0]: row[1:] for row in re.findall(r"^\| ([\w/-]+\.md) \| (.*?) \| ?(.*?) ?\|$", LIST, re.MULTILINE)}
-
-
-def has_commands(page: Path) -> bool:
-    typed = re.compile(r"^\s*(?:\$ )?(?:\.venv/bin/)?(?:stowplan|kubectl|make|python3?|pip|curl) ")
-    return any(typed.match(line) for line in lines(page))
-
-
-def test_the_list_has_every_page_with_commands() -> None:
-    docs = ROOT / "docs"
-    expected = {str(page.relative_to(docs)) for page in docs.rglob("*.md") if has_commands(page)}
-    assert expected - ROWS.keys() == set()
-    assert {each for each in ROWS if not (docs / each).is_file()} == set()
-
-
-def test_the_tests_of_the_list_exist() -> None:
-    assert [path for path in re.findall(r"`(tests/[\w./]+)`", LIST) if not (ROOT / path).exists()] == []
-    assert [page for page, (run, left) in ROWS.items() if not run and not left] == []

@@ -5,20 +5,24 @@ from __future__ import annotations
 import re
 
 from stowplan.apps.followed_version import KUBERNETES
-from tests.controlplane import build
+from tests.controlplane import build, test_servers
+from tests.controlplane.build import minor
+from tests.controlplane.conftest import ON_EACH_SERVER
 from tests.documentation.pages import ROOT
 
 PAGE = (ROOT / "docs" / "kubernetes-versions.md").read_text(encoding="utf-8")
-ROWS = re.findall(r"^\| (1\.[\d., ]+?) \| (yes|no) \|", PAGE, re.MULTILINE)
-
-
-def minor(version: str) -> str:
-    return version.rpartition(".")[0]
+ROWS = re.findall(r"^\| (1\.\d+) \| yes \| ([\d.]+) \| (.*?) \|", PAGE, re.MULTILINE)
 
 
 def test_the_tested_versions_are_those_that_are_built() -> None:
-    tested = {version for versions, answer in ROWS if answer == "yes" for version in versions.split(", ")}
-    assert tested == {*map(minor, build.VERSIONS)}
+    assert [(version, built) for version, built, _ in ROWS] == [(minor(each), each) for each in build.VERSIONS[::-1]]
+
+
+def test_the_short_set_runs_on_all_but_the_main_version() -> None:
+    assert {minor(each) for each in test_servers.OTHERS} == {row[0] for row in ROWS if row[2] == "the short set"}
+    each_server = {build.MAIN: "plane", build.NEXT: "plane_137"}
+    names = {each_server.get(version, version) for version in build.VERSIONS}
+    assert {each.values[0] for each in ON_EACH_SERVER} == names
 
 
 def test_the_followed_version_is_the_programs() -> None:

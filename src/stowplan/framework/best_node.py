@@ -246,7 +246,7 @@ class SiftedChoice:
         kept, nodes = self._sifted.answers.columns.get(TOTAL), self._nodes
         if not self._weighted:
             return nodes.pick(kept) if kept is not None else np.zeros(len(nodes), profile.totals_type)
-        ranks = nodes.copy_of(kept) if kept is not None else np.zeros(len(nodes), profile.totals_type)
+        ranks: Any = nodes.copy_of(kept) if kept is not None else np.zeros(len(nodes), profile.totals_type)
         for weight, found in self._weighted:
             add_weighted(ranks, found, weight)
         return ranks
