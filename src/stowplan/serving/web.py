@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from functools import cached_property
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Protocol
@@ -112,6 +112,20 @@ class PageResponse:
         given.setdefault("Content-Type", content_type or plain)
         self.status, self.headers = status, given
         self.body = text.encode() if text is not None else body or b""
+
+
+class StreamedResponse(PageResponse):
+    """An answer that goes on, such as server-sent events: each part is sent as it comes. The connection ends with it.
+
+    A client that reads too slowly is waited for; one that reads nothing for `patience` seconds is let go.
+    """
+
+    def __init__(
+        self, parts: AsyncGenerator[bytes, None], *, content_type: str, headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(headers=headers, content_type=content_type)
+        self.parts = parts
+        self.patience = 30.0
 
 
 Handler = Callable[[PageRequest], Awaitable[PageResponse]]

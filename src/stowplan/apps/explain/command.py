@@ -21,7 +21,17 @@ import click
 from rich.console import Console
 
 from stowplan.apps import json_output, plugin_kinds, profile_loader
-from stowplan.apps.explain import answer_json, checks, lacking_workloads, output, pages, placements, targets, what_if
+from stowplan.apps.explain import (
+    answer_json,
+    checks,
+    in_order,
+    lacking_workloads,
+    output,
+    pages,
+    placements,
+    targets,
+    what_if,
+)
 from stowplan.apps.explain.admission import Admission, Submission
 from stowplan.apps.explain.answers import Answer, not_asked
 from stowplan.apps.explain.in_order import InOrder, in_queue_order
@@ -224,16 +234,13 @@ class _Run:
     def _pending(self) -> int:
         selector = targets.parse_selector(self._options.selector)
         pending = targets.selected(self._snapshot.pods, selector, self._namespace, everywhere=self._options.everywhere)
-        others = {pod.key: pod.scheduler_name for pod in pending if self._is_foreign(pod)}
+        others = {pod.key: pod.scheduler_name for pod in pending if self._explainer.is_foreign(pod)}
         if others:
             names = ", ".join(sorted(set(others.values())))
             told = f"{counted(len(others), 'pod')} of {names}. Name that scheduler's configuration with --config."
             click.echo(f"Judged with another profile, after the others: {told}", err=True)
         asked = {pod.key for pod in pending}
-        before = targets.selected(self._snapshot.pods, None, self._namespace, everywhere=True)
-        order = InOrder(self._explainer)
-        chosen = [pod for pod in before if pod.key in asked or not self._is_foreign(pod)]
-        order.all(in_queue_order(self._explainer, chosen), asked)
+        order = in_order.judged(self._explainer, asked)
         answers = order.answers()
         self._tell_extenders(answers)
         self._lacking = self._lacking_workloads() if selector is None else []
@@ -266,10 +273,6 @@ class _Run:
         pods, objects = self._snapshot.pods.values(), self._snapshot.objects.values()
         documents, owners = self._source.workloads(namespace), self._explainer.owners
         return list(lacking_workloads.find(objects, documents, pods, owners, self._shortages, namespace))
-
-    def _is_foreign(self, pod: Pod) -> bool:
-        """True for a pod of a scheduler that is at work, and whose configuration is not known here."""
-        return pod.scheduler_name not in self._profiles and not self._explainer.schedulers.of(pod.scheduler_name).absent
 
     # -- pods of manifests
 
