@@ -17,6 +17,7 @@ from stowplan.apps.kube_scheduler_flags import KubeSchedulerCommand, boolean_opt
 from stowplan.apps.run_flags import recording_options
 from stowplan.apps.shadow.commands import shadow
 from stowplan.apps.simulate.commands import simulate
+from stowplan.apps.ui.commands import ui
 from stowplan.apps.what_if.commands import what_if
 from stowplan.objects.errors import ConfigError, StowplanError
 
@@ -188,7 +189,7 @@ def up(**options: Any) -> None:
     sys.exit(command.run(command.UpOptions(**options)))
 
 
-for _each in (bundle, simulate, what_if, capacity, shadow):
+for _each in (bundle, simulate, what_if, capacity, shadow, ui):
     main.add_command(_each)
 
 

@@ -86,7 +86,9 @@ def run(options: ExplainOptions, console: Console | None = None) -> int:
         source = _source(options, closing)
         if only_placements:  # on a hub, which may have neither pods nor nodes
             return _placements(options, source, submitted, console)
-        configuration, profiles = _configured(options)
+        configuration, profiles = profile_loader.for_questions(
+            options.config, options.plugin_path, options.feature_gates
+        )
         return _Run(options, configuration, profiles, source, console).answer(submitted)
 
 
@@ -99,14 +101,6 @@ def _check(options: ExplainOptions) -> None:
         raise ConfigError("found -f and pods of the cluster", remedy="explain files and pods one after the other")
     if options.replicas is not None and not options.filenames:
         raise ConfigError("found --replicas without -f", remedy="name a manifest with -f")
-
-
-def _configured(options: ExplainOptions) -> tuple[Configuration, dict[str, Profile]]:
-    """Return the configuration; without a file the default profile, for `default-scheduler` and for our own name."""
-    if options.config is not None:
-        return profile_loader.read_configuration(options.config, options.plugin_path, options.feature_gates)
-    configuration, profiles = profile_loader.defaults(options.feature_gates)
-    return configuration, profiles | {profile_loader.OWN_NAME: next(iter(profiles.values()))}
 
 
 def _source(options: ExplainOptions, closing: ExitStack) -> ObjectSource:

@@ -16,19 +16,20 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from stowplan.apps import profile_loader
 from stowplan.apps.explain.pod_explainer import PodExplainer, SearchSettings
 from stowplan.apps.explain.schedulers import Schedulers
 from stowplan.apps.explain.snapshot import Snapshot
-from stowplan.apps.explain.sources import ObjectSource
+from stowplan.apps.explain.sources import Document, ObjectSource
 from stowplan.apps.explain.targets import WorkloadOwners
 from stowplan.apps.leader_election import KUBE_SCHEDULER
 from stowplan.apps.ui.feed import DecisionFeed
 from stowplan.apps.ui.waiting import WaitingPods
 from stowplan.framework.config.configuration import Configuration
 from stowplan.framework.placement.policy import ClusterPolicy
+from stowplan.framework.plugin_faults import error_text
 from stowplan.framework.profile import Profile
 from stowplan.objects.changes import Change, Gone, Put
 from stowplan.objects.clusters import AddOnPlacementScore, ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding
@@ -42,6 +43,17 @@ T = TypeVar("T")
 OF_A_HUB = (
     AddOnPlacementScore, ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding, Placement, PlacementDecision,
 )  # fmt: skip
+
+
+class ModelSource(ObjectSource, Protocol):
+    """Where single objects are read."""
+
+    def all_events(self) -> list[Document]: ...
+
+    def read_again(self) -> None:
+        """Forget what was read of a cluster that goes on: leases, single objects."""
+
+    def close(self) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -64,7 +76,7 @@ class ClusterModel:
     """`name`: what is looked at, for people. `open_source`: opens where single objects are read, in this thread."""
 
     def __init__(
-        self, name: str, policies: Policies, open_source: Callable[[], ObjectSource], *, is_live: bool = False
+        self, name: str, policies: Policies, open_source: Callable[[], ModelSource], *, is_live: bool = False
     ) -> None:
         self.name, self.policies, self.is_live = name, policies, is_live
         self.open_source = open_source
@@ -78,7 +90,7 @@ class ClusterModel:
         self.snapshot = Snapshot((), policies.profiles)
         self.hub = PlacementScheduler(policies.clusters)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="cluster-model")
-        self._source: ObjectSource | None = None
+        self._source: ModelSource | None = None
         self._explaining: tuple[int, Schedulers, WorkloadOwners] | None = None
 
     # -- from any thread
@@ -89,11 +101,23 @@ class ClusterModel:
 
     def tell(self, changes: Sequence[Change]) -> None:
         """Let changes be taken in, soon and in their order."""
-        self._thread.submit(self._apply, changes)
+        self.later(lambda model: model.apply(changes))
 
     def begin(self, objects: Iterable[Object]) -> None:
         """Take in the first objects, soon."""
-        self._thread.submit(self.load, list(objects))
+        found = list(objects)
+        self.later(lambda model: model.load(found))
+
+    def later(self, work: Callable[[ClusterModel], None]) -> None:
+        """Let something be done in the thread, after what was told before. If it fails, the pages say so."""
+
+        def done() -> None:
+            try:
+                work(self)
+            except Exception as error:
+                self.notes = [*self.notes, f"Not all could be read: {error_text(error)}."]
+
+        self._thread.submit(done)
 
     def close(self) -> None:
         """Wait for what is being answered; the source is closed in the thread that opened it."""
@@ -103,17 +127,17 @@ class ClusterModel:
     # -- in the thread
 
     @property
-    def source(self) -> ObjectSource:
+    def source(self) -> ModelSource:
         if self._source is None:
             self._source = self.open_source()
         return self._source
 
     def _close_source(self) -> None:
-        close = getattr(self._source, "close", None)
-        if close is not None:
-            close()
+        if self._source is not None:
+            self._source.close()
 
     def load(self, objects: Sequence[Object]) -> None:
+        """Take in the first objects."""
         self.snapshot = Snapshot(objects, self.policies.profiles)
         for each in self.snapshot.pods.values():
             self.waiting.put(each)
@@ -124,7 +148,8 @@ class ClusterModel:
         self.loaded = True
         self.version += 1
 
-    def _apply(self, changes: Sequence[Change]) -> None:
+    def apply(self, changes: Sequence[Change]) -> None:
+        """Take in changes, in their order."""
         for change in changes:
             found = change.object
             old = self.snapshot.objects.get((type(found).__name__, found.key))
@@ -160,6 +185,7 @@ class ClusterModel:
     def explainer(self) -> PodExplainer:
         """Return what answers one question about pods. It keeps what it read, so each question has its own."""
         if self._explaining is None or self._explaining[0] != self.version:
+            self.source.read_again()
             schedulers, owners = parts(self.snapshot, self.source, self.policies, self.now())
             self._explaining = self.version, schedulers, owners
         _, schedulers, owners = self._explaining

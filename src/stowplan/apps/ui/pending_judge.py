@@ -17,9 +17,8 @@ from stowplan.apps.explain import in_order, targets
 from stowplan.apps.explain.answers import Answer, not_asked
 from stowplan.apps.explain.pod_explainer import PodExplainer, SearchSettings
 from stowplan.apps.explain.snapshot import Snapshot
-from stowplan.apps.explain.sources import ObjectSource
 from stowplan.apps.ui import cluster
-from stowplan.apps.ui.cluster import ClusterModel
+from stowplan.apps.ui.cluster import ClusterModel, ModelSource
 from stowplan.objects.meta import Object
 
 QUICK = 0.5  # seconds: answers that take no longer are awaited
@@ -43,7 +42,7 @@ class PendingJudge:
     def __init__(self, model: ClusterModel) -> None:
         self._model = model
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="pending-judge")
-        self._source: ObjectSource | None = None
+        self._source: ModelSource | None = None
         self._report: PendingReport | None = None
         self._making: asyncio.Task[PendingReport] | None = None
         self._again_at = 0.0
@@ -70,12 +69,7 @@ class PendingJudge:
         self._start()
 
     def close(self) -> None:
-        def close_source() -> None:
-            close = getattr(self._source, "close", None)
-            if close is not None:
-                close()
-
-        self._thread.submit(close_source)
+        self._thread.submit(lambda: None if self._source is None else self._source.close())
         self._thread.shutdown(wait=True)
 
     def _start(self) -> asyncio.Task[PendingReport]:
@@ -97,6 +91,7 @@ class PendingJudge:
         begun = time.monotonic()
         if self._source is None:
             self._source = self._model.open_source()
+        self._source.read_again()
         policies = self._model.policies
         snapshot = Snapshot(objects, policies.profiles)
         now = self._source.now()
