@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
 from stowplan.apps import certificates
@@ -214,6 +215,7 @@ class HttpServer:
                         if refused is not None:
                             return _refusal(*refused)
                         prove()
+                        request.may = partial(_may, authorizer, request)
                     response = await handler(request)
                     if isinstance(response, web.StreamedResponse):
                         response.parts = _served(sockets, request.transport, response.parts)
@@ -254,6 +256,11 @@ class HttpServer:
 
         app.router.add_get(path, health)
         app.router.add_get(path + "/{name}", one)
+
+
+async def _may(authorizer: Authorizer, request: web.PageRequest, right: Mapping[str, str]) -> bool:
+    """Return whether the client of a request has a right to a resource."""
+    return await authorizer.refusal(request.headers.get("Authorization", ""), request.path, dict(right)) is None
 
 
 async def _served(

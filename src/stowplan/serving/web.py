@@ -59,6 +59,7 @@ class PageRequest:
     """A request whose headers are complete.
 
     `match_info`: the parts of the path that its page names. `decoded`: what a page made of the body, to be used again.
+    `may` says whether the client has a right; a server that asks for none lets everybody do everything.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class PageRequest:
         self._raw, _, self._raw_query = target.partition(b"?")
         self.match_info: dict[str, str] = {}
         self.decoded: object = None
+        self.may: Callable[[Mapping[str, str]], Awaitable[bool]] = _may
         self.client_max_size = MAX_BODY_BYTES
         self._body = body
 
@@ -93,6 +95,10 @@ class PageRequest:
 
     async def text(self) -> str:
         return (await self.read()).decode()
+
+
+async def _may(_right: Mapping[str, str]) -> bool:
+    return True
 
 
 class PageResponse:

@@ -18,7 +18,7 @@ import hmac
 import secrets
 from collections.abc import Mapping
 from http.cookies import CookieError, SimpleCookie
-from urllib.parse import parse_qsl, quote, urlencode
+from urllib.parse import quote, urlencode
 
 from stowplan.embedded.http.browsers import is_loopback
 from stowplan.serving import web
@@ -87,13 +87,13 @@ class Access:
         host = headers.get("Host")
         name, port = _split(host)
         if not is_loopback(name) or port != self.port:
-            return f"The Host {ascii(host[:100])} is not this server's: use 127.0.0.1:{self.port}."
+            return f"The Host {host[:100]!a} is not this server's: use 127.0.0.1:{self.port}."
         origin = headers.get("Origin")
         if origin and origin.lower() != f"http://{host}".lower():
-            return f"The request comes from a page of {ascii(origin[:100])}."
+            return f"The request comes from a page of {origin[:100]!a}."
         site = headers.get("Sec-Fetch-Site", "none")
         if site not in OWN_SITES:
-            return f"The request comes from a page of another site (Sec-Fetch-Site: {ascii(site[:50])}). {ASK}"
+            return f"The request comes from a page of another site (Sec-Fetch-Site: {site[:50]!a}). {ASK}"
         return ""
 
     def _is_token(self, given: str) -> bool:
@@ -113,7 +113,6 @@ class Access:
         where = path + (f"?{urlencode(rest)}" if rest else "")
         cookie = f"{self.cookie}={self.token}; Path=/; HttpOnly; SameSite=Strict"
         return web.PageResponse(text="", status=303, headers={"Location": where, "Set-Cookie": cookie})
-
 
 
 def _bearer(headers: web.Headers) -> str:

@@ -132,9 +132,7 @@ async def _model(options: UiOptions, policies: Policies) -> ClusterModel:
     return model
 
 
-async def _follow(
-    options: UiOptions, model: ClusterModel, policies: Policies, log: Log, stop: asyncio.Event
-) -> int:
+async def _follow(options: UiOptions, model: ClusterModel, policies: Policies, log: Log, stop: asyncio.Event) -> int:
     program = UiService(model, policies, options.kubeconfig, options.context, log)
     stopping = asyncio.ensure_future(_stop_with(stop, program))
     try:
@@ -160,5 +158,3 @@ def _has_screen() -> bool:
     if sys.platform in ("darwin", "win32"):
         return True
     return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
-
-

@@ -25,10 +25,12 @@ from stowplan.apps.flags import FEATURE_GATES, FROM, PLUGIN_PATH, LogLevel
 @FEATURE_GATES
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port on the loopback; 0: any free one.")
 @click.option("--token", default="", help="The token in the address.  [default: a random one]")
-@click.option("--browser/--no-browser", default=True, show_default=True, help="Open a browser, where there is a screen.")
+@click.option(
+    "--browser/--no-browser", default=True, show_default=True, help="Open a browser, where there is a screen."
+)
 @click.option("-v", "--v", "v", type=LogLevel(), default=0, show_default=True, help="Verbosity of the log.")
 def ui(**options: Any) -> None:
-    """Show what a scheduler sees, and why, as pages in a browser: nodes, pending pods, remedies, scores. Changes nothing.
+    """Show what a scheduler sees, and why, as pages in a browser: nodes, pods, remedies, scores. Changes nothing.
 
     Works with any cluster, whoever schedules there.
     """

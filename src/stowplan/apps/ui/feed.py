@@ -139,7 +139,7 @@ class DecisionFeed:
         after = set(new.cluster_names)
         if before != after:
             gone, come = sorted(before - after), sorted(after - before)
-            told = [f"+{each}" for each in come] + [f"\N{MINUS SIGN}{each}" for each in gone]  # noqa: RUF001
+            told = [f"+{each}" for each in come] + [f"\N{MINUS SIGN}{each}" for each in gone]
             message = f"{len(after)} clusters: {', '.join(told[:20])}" + (" …" if len(told) > 20 else "")
             self.add(PLACED, new.placement or new.key, message=message)
 

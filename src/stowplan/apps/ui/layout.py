@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stowplan.apps.ui.markup import Markup, element, fragment
+from stowplan.apps.ui.markup import Child, Markup, element, fragment
 from stowplan.apps.ui.view import View
 
 NAVIGATION = (
@@ -85,7 +85,10 @@ def _header(frame: Frame) -> Markup:
 
 def _looked_at(frame: Frame) -> Markup:
     state = "live" if frame.live else "as it was"
-    told = [element("span", state, id="state", class_="state", data_live=frame.live or None), frame.looked_at]
+    told: list[Child] = [
+        element("span", state, id="state", class_="state", data_live=frame.live or None),
+        frame.looked_at,
+    ]
     left_out = f" Not seen, for lack of rights: {', '.join(frame.unseen)}." if frame.unseen else ""
     notes = "".join(f" {each}" for each in frame.notes)
     return element("p", *told, element("span", f"{left_out}{notes}") if left_out or notes else None, class_="looked-at")

@@ -42,11 +42,11 @@ class Markup:
         return bool(self.text)
 
 
-Child: TypeAlias = "Markup | str | int | float | None | Iterable[Child]"
+Child: TypeAlias = "Markup | str | int | float | Iterable[Child] | None"
 NOTHING = Markup("")
 
 
-def element(name: str, *children: Child, **attributes: Value) -> Markup:
+def element(name: str, /, *children: Child, **attributes: Value) -> Markup:
     """Return an element. `class_`, `for_` and `data_x` are the attributes class, for and data-x."""
     if not _NAME.fullmatch(name):
         raise ValueError(f"{name!r} is no name of an element")

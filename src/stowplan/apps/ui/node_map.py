@@ -138,7 +138,9 @@ def _resource_order(name: str) -> tuple[int, str]:
 
 def _zones(state: ClusterState) -> list[str]:
     nodes = (state.table.nodes[row] for row in state.table.live_rows().tolist())
-    found = (next((node.labels[key] for key in ZONE_LABELS if key in node.labels), "") if node else "" for node in nodes)
+    found = (
+        next((node.labels[key] for key in ZONE_LABELS if key in node.labels), "") if node else "" for node in nodes
+    )
     return list(found)
 
 

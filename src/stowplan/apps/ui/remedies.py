@@ -1,4 +1,4 @@
-"""Causes and remedies as markup, from the JSON of an explanation: alike on the pages of pods, pending pods, placements."""
+"""Causes and remedies as markup, from the JSON of an explanation of a pod or a placement."""
 
 from __future__ import annotations
 

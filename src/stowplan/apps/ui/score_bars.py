@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from stowplan.apps.ui.markup import NOTHING, Markup, element
+from stowplan.apps.ui.markup import NOTHING, Child, Markup, element
 from stowplan.apps.ui.view import Json, node_link, part, table
 
 MOST_NODES, MOST_COLOURS = 25, 8
@@ -24,7 +24,7 @@ def scores(data: Json) -> Markup:
     if not plugins:
         plugins, alike = [name for name in weights if weights[name]], []
     most = max(sum(each["plugins"][name] * weights[name] for name in plugins) for each in found.values())
-    rows = [
+    rows: list[Sequence[Child]] = [
         (
             node_link(name), f"{found[name]['total']:,}",
             stacked([(plugin, found[name]["plugins"][plugin] * weights[plugin]) for plugin in plugins], most),

@@ -1,4 +1,4 @@
-"""The runs of `--simulation FOLDER`: what `stowplan simulate --out FOLDER` wrote, of one run or of one per subfolder."""
+"""The runs of `--simulation FOLDER`: what `stowplan simulate --out` wrote, there or in its subfolders."""
 
 from __future__ import annotations
 

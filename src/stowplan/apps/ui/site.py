@@ -124,7 +124,9 @@ class Site:
             view = view or View("Not found", {"absent": empty(site_page.absent)}, status=404)
             body = layout.page(view, self._frame(request, live=view.status == 200 and site_page.of_cluster))
             headers = {"Refresh": "1"} if view.status == 503 and self._model is not None else {}
-            return web.PageResponse(body=body, status=view.status, headers=headers, content_type="text/html; charset=utf-8")
+            return web.PageResponse(
+                body=body, status=view.status, headers=headers, content_type="text/html; charset=utf-8"
+            )
 
         return answer
 
@@ -150,7 +152,10 @@ class Site:
         return answer
 
     def _channel(self, site_page: SitePage, at: dict[str, str], query: dict[str, str]) -> PageChannel:
-        key = site_page.pattern, urlencode(sorted({**query, **{f"/{name}": value for name, value in at.items()}}.items()))
+        key = (
+            site_page.pattern,
+            urlencode(sorted({**query, **{f"/{name}": value for name, value in at.items()}}.items())),
+        )
         for each in [each for each, channel in self._channels.items() if not channel.subscribers]:
             del self._channels[each]
         if key not in self._channels:
@@ -169,7 +174,9 @@ class Site:
         """Return what is shown instead while there is no cluster to show."""
         if not site_page.of_cluster or (self._model is not None and self._model.loaded):
             return None
-        return View("Nothing to show yet", {"reading": empty(NO_CLUSTER if self._model is None else READING)}, status=503)
+        return View(
+            "Nothing to show yet", {"reading": empty(NO_CLUSTER if self._model is None else READING)}, status=503
+        )
 
     def _version(self) -> tuple[int, Hashable]:
         assert self._model is not None and self._judge is not None, "only a live cluster has versions"

@@ -54,9 +54,7 @@ class SentState:
 class PageChannel:
     """The updates of one page. `version` tells when it may have changed."""
 
-    def __init__(
-        self, read: Callable[[], Awaitable[View | None]], version: Callable[[], tuple[int, Hashable]]
-    ) -> None:
+    def __init__(self, read: Callable[[], Awaitable[View | None]], version: Callable[[], tuple[int, Hashable]]) -> None:
         self._read, self._version = read, version
         self._update: Update | None = None
         self._new = asyncio.Event()

@@ -1,4 +1,4 @@
-"""What a page shows: parts by name, each of which is sent again if it changed; and the words and tables that all share."""
+"""What a page shows: parts by name, which are sent again if they changed; and words and tables that all pages share."""
 
 from __future__ import annotations
 

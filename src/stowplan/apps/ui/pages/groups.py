@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -149,6 +149,7 @@ def _held(data: Json) -> Iterator[Child]:
     if not (data["held"] or data["nominated"] or data["reservations"]):
         yield empty("No room is held for anybody.")
         return
+    rows: list[Sequence[Child]]
     if data["reservations"]:
         rows = [
             (each["name"], slot["slot"], node_link(slot["node"]) if slot["node"] else "",

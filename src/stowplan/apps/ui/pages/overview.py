@@ -74,7 +74,9 @@ def _figures(data: Json) -> Markup:
 
 
 def _map(found: NodeMap) -> Markup:
-    choices = [element("option", WORDS.get(each, each), value=each, selected=each == found.by) for each in found.choices]
+    choices = [
+        element("option", WORDS.get(each, each), value=each, selected=each == found.by) for each in found.choices
+    ]
     form = element(
         "form",
         element("label", "Colour by ", element("select", *choices, name="by", id="by")), " ",
@@ -114,5 +116,3 @@ def _used(data: Json) -> Markup:
         return fragment()
     heads = ("resource", "", "requested", "", "of")
     return part("Requested of the nodes", table(heads, rows, numbers=[2, 3, 4], class_="used"))
-
-

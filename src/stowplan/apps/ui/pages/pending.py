@@ -100,7 +100,9 @@ def _group(cause: str, kinds: Sequence[Sequence[Json]]) -> Markup:
     number = sum(map(len, kinds))
     shown = [_kind(items) for items in kinds[:MOST_KINDS]]
     rest = len(kinds) - MOST_KINDS
-    more = element("p", f"… and {rest} more kinds of pods in the JSON of this page", class_="note") if rest > 0 else None
+    more = (
+        element("p", f"… and {rest} more kinds of pods in the JSON of this page", class_="note") if rest > 0 else None
+    )
     return part(cause, *shown, more, note=counted(number, "pod"))
 
 
@@ -115,7 +117,9 @@ def _kind(items: Sequence[Json]) -> Markup:
     if first["node"] is None:
         help_ = remedies(first)
         shown += [
-            element("details", element("summary", "Why"), causes(first), open=True) if first["causes"] else causes(first),
+            element("details", element("summary", "Why"), causes(first), open=True)
+            if first["causes"]
+            else causes(first),
             element("h3", "What would help, each tried") if first["remedies"] else None,
             help_ or element("p", "No remedy was found."),
         ]

@@ -63,9 +63,7 @@ def read(model: ClusterModel, key: str) -> dict[str, Any] | None:
     typed = diagnosis_output.commands(diagnosis, placement, objects, model.policies.flags)
     answer |= diagnosis_output.as_json(diagnosis, typed)
     names = {each["name"] for each in answer["prioritizeResults"]}
-    decided = [
-        {"at": each.at, "message": each.message} for each in model.feed.of_pod(key, 100) if each.event == PLACED
-    ]
+    decided = [{"at": each.at, "message": each.message} for each in model.feed.of_pod(key, 100) if each.event == PLACED]
     scores = [_score(each, now) for each in objects if isinstance(each, AddOnPlacementScore) and _is_used(each, names)]
     return answer | {"now": now, "scores": scores[:MOST], "decided": decided}
 
@@ -180,5 +178,7 @@ def _scores(data: Json) -> Markup | None:
 
 def _decided(data: Json) -> Markup:
     rows = [(clock(each["at"]), since(each["at"], data["now"]), each["message"]) for each in data["decided"]]
-    shown = table(("when", "ago", "clusters"), rows) if rows else empty("It has not changed since this page watches it.")
+    shown = (
+        table(("when", "ago", "clusters"), rows) if rows else empty("It has not changed since this page watches it.")
+    )
     return part("Decisions over time", shown)

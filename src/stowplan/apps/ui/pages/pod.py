@@ -50,7 +50,7 @@ def _facts(pod: Pod) -> dict[str, Any]:
 
 def _history(model: ClusterModel, pod: Pod) -> list[dict[str, Any]]:
     """Return what was said of attempts: events of the cluster, and decisions that were seen here; the newest first."""
-    found = []
+    found: list[dict[str, Any]] = []
     for event in model.source.events(pod.key):
         series = event.get("series") or {}
         reporter = event.get("reportingController") or event.get("reportingComponent") or ""
@@ -110,7 +110,7 @@ def _why(data: Json) -> Markup:
     for name, verdict in rejected.items():
         groups.setdefault((verdict["plugin"], ", ".join(verdict["reasons"])), []).append(name)
     ordered = sorted(groups.items(), key=lambda each: -len(each[1]))[:MOST_REJECTED]
-    rows = [
+    rows: list[Sequence[Child]] = [
         (f"{len(names):,}", reasons, plugin, [node_link(names[0]), f" and {len(names) - 1:,} more" * (len(names) > 1)])
         for (plugin, reasons), names in ordered
     ]

@@ -57,7 +57,9 @@ def show(data: Json) -> View:
 
 
 def _choice(data: Json) -> Markup:
-    links = [element("li", element("a", each, href=f"/simulations?runs={quote(each, safe='')}")) for each in data["names"]]
+    links = [
+        element("li", element("a", each, href=f"/simulations?runs={quote(each, safe='')}")) for each in data["names"]
+    ]
     most = f" The first {COLOURS} are drawn." if len(data["names"]) > COLOURS else ""
     return fragment(element("p", f"{len(data['names'])} runs, side by side.{most} One alone:"), element("ul", *links))
 

@@ -1,0 +1,85 @@
+"""`stowplan ui` as a process of its own, and its pages in a browser."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.simulation.report.chromium import BrowserTab, Chromium
+
+TOKEN = "a-token-of-tests-0123456789"
+ADDRESS = re.compile(r"(http://127\.0\.0\.1:(\d+)/)\?token=\S+")
+PAGES = {
+    "overview": "/", "overview-zone": "/?by=zone", "pending": "/pending", "pod": "/pods/data/trainer-0",
+    "pod-scores": "/pods/shop/web-0", "node": "/nodes/node-03", "groups": "/groups", "placements": "/placements",
+    "placement": "/placements/shop/front", "decisions": "/decisions", "simulations": "/simulations",
+    "find": "/find?q=web",
+}  # fmt: skip
+
+
+class ServedPages:
+    """`root`: "http://127.0.0.1:PORT"."""
+
+    def __init__(self, root: str, token: str = TOKEN) -> None:
+        self.root, self.token = root.rstrip("/"), token
+
+    def get(self, path: str, headers: Mapping[str, str] | None = None) -> tuple[int, bytes]:
+        """Return the status and the body of a page, asked for by a program."""
+        given = {"Authorization": f"Bearer {self.token}"} if headers is None else dict(headers)
+        request = urllib.request.Request(f"{self.root}{path}", headers=given)
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return answer.status, answer.read()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read()
+
+    def json(self, path: str) -> Any:
+        status, body = self.get(f"/api{path}")
+        assert status == 200, (path, status, body[:300])
+        return json.loads(body)
+
+    def open(self, browser: Chromium, path: str, **given: Any) -> BrowserTab:
+        """Open a page as a person does: with the token in the address."""
+        mark = "&" if "?" in path else "?"
+        return browser.open(f"{self.root}{path}{mark}token={self.token}", **given)
+
+    def foreign(self, tab: BrowserTab) -> list[str]:
+        """Return the requests of a page that did not go to its own server."""
+        return [each for each in tab.requests if not each.startswith((f"{self.root}/", "data:"))]
+
+
+@contextmanager
+def served(*arguments: str | Path, environment: Mapping[str, str] | None = None) -> Iterator[ServedPages]:
+    """Run `stowplan ui` with these arguments, and yield its pages once it has printed its address."""
+    command = [sys.executable, "-m", "stowplan.apps.cli", "ui", "--no-browser", "--token", TOKEN, *map(str, arguments)]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})}
+    )
+    said: list[str] = []
+    assert process.stdout is not None and process.stderr is not None
+    problems = threading.Thread(target=lambda: said.extend(process.stderr or ()), daemon=True)
+    problems.start()
+    try:
+        for line in process.stdout:
+            if found := ADDRESS.search(line):
+                yield ServedPages(found[1])
+                break
+        else:
+            problems.join(5)
+            raise AssertionError(f"stowplan ui ended: {''.join(said)}")
+    finally:
+        process.terminate()
+        process.wait(30)
+        problems.join(5)
+        process.stdout.close()
+        process.stderr.close()
+    assert not any("Traceback" in each or "A page failed" in each for each in said), "".join(said)
