@@ -84,7 +84,7 @@ def _header(frame: Frame) -> Markup:
 
 
 def _looked_at(frame: Frame) -> Markup:
-    state = "live" if frame.live else "as it was"
+    state = "live" if frame.live else "not live"
     told: list[Child] = [
         element("span", state, id="state", class_="state", data_live=frame.live or None),
         frame.looked_at,
@@ -96,9 +96,8 @@ def _looked_at(frame: Frame) -> Markup:
 
 def _footer(frame: Frame) -> Markup:
     json = element("a", "This page as JSON", href=f"/api{frame.path}")
-    return element("footer", element("p", json, ". These pages only read. "
-                                     "Words: request, what a pod asks for; full, all of a resource is requested."),
-                   element("p", "", id="said", role="status", aria_live="polite"))  # fmt: skip
+    told = element("p", json, ". The pages read, and change nothing.")
+    return element("footer", told, element("p", "", id="said", role="status", aria_live="polite"))
 
 
 def _mark() -> Markup:

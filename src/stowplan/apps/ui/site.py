@@ -32,6 +32,7 @@ Json = Mapping[str, Any]
 Reader = Callable[[Mapping[str, str], Mapping[str, str]], Awaitable[Json | None]]
 TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 READING = "The cluster is being read. This page comes back by itself."
+OWN = (NodeMap, DecisionEntry, ShownRuns, list)
 NO_CLUSTER = "No cluster is looked at: start with --context NAME or --from DUMP."
 
 
@@ -197,12 +198,17 @@ def _under(root: str, pattern: str) -> str:
 
 
 def _json_response(found: object, status: int = 200) -> web.PageResponse:
-    body = msgspec.json.encode(found, enc_hook=_plain)
+    body = msgspec.json.encode(_plain(found), enc_hook=str)
     return web.PageResponse(body=body, status=status, content_type="application/json")
 
 
 def _plain(value: object) -> object:
-    return value.as_json() if isinstance(value, NodeMap | DecisionEntry | ShownRuns) else str(value)
+    """Return the data of a page with what it has of our own values as JSON has them."""
+    if isinstance(value, NodeMap | DecisionEntry | ShownRuns):
+        return value.as_json()
+    if isinstance(value, dict):
+        return {name: _plain(each) if isinstance(each, OWN) else each for name, each in value.items()}
+    return [_plain(each) for each in value] if isinstance(value, list) else value
 
 
 @cache

@@ -93,7 +93,7 @@ def show(data: Json) -> View:
     waiting = [each for each in groups if each["waitingPods"]]
     placed = [each for each in groups if not each["waitingPods"]]
     if waiting:
-        parts["waiting"] = part("Groups that wait", *(_card(each) for each in waiting[:MOST_GROUPS]))
+        parts["waiting-groups"] = part("Groups that wait", *(_card(each) for each in waiting[:MOST_GROUPS]))
     if placed:
         parts["complete"] = part("Groups with nodes", _complete(placed))
     parts["held"] = part("Room that is held", *_held(data))

@@ -117,11 +117,9 @@ def _kind(items: Sequence[Json]) -> Markup:
     if first["node"] is None:
         help_ = remedies(first)
         shown += [
-            element("details", element("summary", "Why"), causes(first), open=True)
-            if first["causes"]
-            else causes(first),
             element("h3", "What would help, each tried") if first["remedies"] else None,
             help_ or element("p", "No remedy was found."),
+            element("details", element("summary", "What keeps them from each node"), causes(first)),
         ]
     return element("article", *shown, class_="card")
 
