@@ -178,6 +178,7 @@ def explain(**options: Any) -> None:
 @click.option("--token", default="", help="The bearer token that clients must send; with --rbac the administrator's.")
 @click.option("--rbac", is_flag=True, help="Authenticate and authorize requests by RBAC, over HTTPS.")
 @click.option("--scheduler/--no-scheduler", default=True, show_default=True, help="Run Stowplan in the cluster.")
+@click.option("--ui/--no-ui", default=True, show_default=True, help="Serve the pages of `stowplan ui`.")
 @click.option("--config", type=click.Path(path_type=Path), help="The KubeSchedulerConfiguration of the scheduler.")
 @PLUGIN_PATH
 @FEATURE_GATES

@@ -1,7 +1,7 @@
 """A cluster as documents with something on each page: pools, zones, GPUs, taints, gangs, reservations, a hub.
 
-    write(folder / "dump.json", nodes=60)          one file, as `kubectl get … -o json` writes it
-    objects = documents(nodes=5000, pods=50_000)   large, for benchmarks
+write(folder / "dump.json", nodes=60)          one file, as `kubectl get … -o json` writes it
+objects = documents(nodes=5000, pods=50_000)   large, for benchmarks
 """
 
 from __future__ import annotations
@@ -112,10 +112,25 @@ def _waiting() -> list[Document]:
     found += [
         pod(f"report-{at}", "data", "32", "8Gi", owner="report", minutes=12, message=cpu_message) for at in range(3)
     ]
-    found.append(pod("typo", "shop", nodeSelector={"pool": "genral"}, minutes=3,
-                     message="0/60 nodes are available: 60 node(s) didn't match Pod's node affinity/selector."))
-    found.append(pod("gated", "shop", minutes=200, schedulingGates=[{"name": "example.com/quota"}],
-                     message="Scheduling is blocked due to non-empty scheduling gates", reason="SchedulingGated"))
+    found.append(
+        pod(
+            "typo",
+            "shop",
+            nodeSelector={"pool": "genral"},
+            minutes=3,
+            message="0/60 nodes are available: 60 node(s) didn't match Pod's node affinity/selector.",
+        )
+    )
+    found.append(
+        pod(
+            "gated",
+            "shop",
+            minutes=200,
+            schedulingGates=[{"name": "example.com/quota"}],
+            message="Scheduling is blocked due to non-empty scheduling gates",
+            reason="SchedulingGated",
+        )
+    )
     found.append(pod("fresh", "search", minutes=0))
     for at in range(4):
         found.append(pod(f"ring-{at}", "data", "12", "8Gi", minutes=30, schedulerName="stowplan",
@@ -139,9 +154,10 @@ def _hub() -> list[Document]:
         taints = [{"key": "gpu", "effect": "NoSelect", "timeAdded": "2026-11-19T08:00:00Z"}] if at == 4 else []
         found.append({"apiVersion": f"{HUB}/v1", "kind": "ManagedCluster", "metadata": {"name": name, "labels": labels},
                       "spec": {"hubAcceptsClient": True, "taints": taints}, "status": status})  # fmt: skip
-        score = {"conditions": [{"type": "Fresh", "status": "True", "reason": "ok", "message": "",
-                                 "lastTransitionTime": "2026-11-19T11:40:00Z"}],
-                 "scores": [{"name": "cpuRatio", "value": 17 * at - 20}], "validUntil": "2030-01-01T00:00:00Z"}  # fmt: skip
+        fresh = {"type": "Fresh", "status": "True", "reason": "ok", "message": "",
+                 "lastTransitionTime": "2026-11-19T11:40:00Z"}  # fmt: skip
+        values = [{"name": "cpuRatio", "value": 17 * at - 20}]
+        score = {"conditions": [fresh], "scores": values, "validUntil": "2030-01-01T00:00:00Z"}
         found.append({"apiVersion": f"{HUB}/v1alpha1", "kind": "AddOnPlacementScore",
                       "metadata": {"name": "resource-usage", "namespace": name}, "status": score})  # fmt: skip
     found.append({"apiVersion": f"{HUB}/v1beta2", "kind": "ManagedClusterSet", "metadata": {"name": "all"},
@@ -154,10 +170,10 @@ def _hub() -> list[Document]:
                                 {"scoreCoordinate": {"type": "BuiltIn", "builtIn": "ResourceAllocatableCPU"}}]),
         _placement("everywhere", 9, []),
     ]  # fmt: skip
-    found.append({"apiVersion": f"{HUB}/v1beta1", "kind": "PlacementDecision",
-                  "metadata": {"name": "front-decision-1", "namespace": "shop", "labels": {f"{HUB}/placement": "front"}},
-                  "status": {"decisions": [{"clusterName": "fern", "reason": ""}, {"clusterName": "cedar", "reason": ""}]},
-                  })  # fmt: skip
+    metadata = {"name": "front-decision-1", "namespace": "shop", "labels": {f"{HUB}/placement": "front"}}
+    decided = [{"clusterName": "fern", "reason": ""}, {"clusterName": "cedar", "reason": ""}]
+    decision = {"apiVersion": f"{HUB}/v1beta1", "kind": "PlacementDecision", "metadata": metadata}
+    found.append({**decision, "status": {"decisions": decided}})
     return found
 
 

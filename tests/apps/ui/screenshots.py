@@ -26,7 +26,9 @@ def simulated(folder: Path) -> Path:
     """Simulate a small cluster twice, with two configurations; return the folder of both."""
     cluster, trace, packed = folder / "cluster.yaml", folder / "trace.csv", folder / "packed.yaml"
     node = "apiVersion: v1\nkind: Node\nmetadata: {{name: node-{at}}}\n"
-    status = "status: {{allocatable: {{cpu: '16', memory: 64Gi, pods: '110'}}, capacity: {{cpu: '16', memory: 64Gi}}}}\n"
+    status = (
+        "status: {{allocatable: {{cpu: '16', memory: 64Gi, pods: '110'}}, capacity: {{cpu: '16', memory: 64Gi}}}}\n"
+    )
     cluster.write_text("---\n".join((node + status).format(at=at) for at in range(24)), encoding="utf-8")
     rows = [f"{at * 6}m,{2 + at % 5}h,{1 + at % 4},{3 + at % 7}" for at in range(160)]
     trace.write_text("\n".join(["arrival,duration,cpu,count", *rows]) + "\n", encoding="utf-8")

@@ -21,6 +21,7 @@ from stowplan.apps.program import on_stop_signal
 from stowplan.apps.ui import service, simulated_runs
 from stowplan.apps.ui.access import Access, new_token
 from stowplan.apps.ui.cluster import ClusterModel, Policies
+from stowplan.apps.ui.scheduler_feed import SchedulerFeed
 from stowplan.apps.ui.service import UiService
 from stowplan.apps.ui.site import Site
 from stowplan.framework.feature_gates import DEFAULT_GATES, FeatureGates
@@ -81,14 +82,17 @@ async def main(
     """Serve until `stop` is set. `told` gets the address, once it is served."""
     log, access = Log(options.v), Access(options.token or new_token())
     model = None if policies is None else await _model(options, policies)
-    site = Site(model, runs, access)
+    site, scheduler = Site(model, runs, access), None
+    if options.of and model is not None:
+        scheduler = SchedulerFeed(options.of, options.kubeconfig, options.context, model.feed)
+        site.feed_notes = lambda: [] if scheduler is None else scheduler.notes
     try:
         with service.serving(site, access, options.port, log) as address:
             _tell(options, model, runs, address)
             if told is not None:
                 told(address)
             if model is not None and model.is_live and policies is not None:
-                return await _follow(options, model, policies, log, stop)
+                return await _follow(options, model, policies, log, stop, scheduler)
             await stop.wait()
             return 0
     finally:
@@ -132,8 +136,15 @@ async def _model(options: UiOptions, policies: Policies) -> ClusterModel:
     return model
 
 
-async def _follow(options: UiOptions, model: ClusterModel, policies: Policies, log: Log, stop: asyncio.Event) -> int:
-    program = UiService(model, policies, options.kubeconfig, options.context, log)
+async def _follow(
+    options: UiOptions,
+    model: ClusterModel,
+    policies: Policies,
+    log: Log,
+    stop: asyncio.Event,
+    scheduler: SchedulerFeed | None,
+) -> int:
+    program = UiService(model, policies, options.kubeconfig, options.context, log, scheduler)
     stopping = asyncio.ensure_future(_stop_with(stop, program))
     try:
         return await program.main()

@@ -14,6 +14,10 @@ from stowplan.apps.flags import FEATURE_GATES, FROM, PLUGIN_PATH, LogLevel
 @click.command(epilog="Exit codes: 0 it was stopped, 1 a task failed, 2 the input cannot be used.")
 @click.option("--kubeconfig", default="", help="The kubeconfig of the cluster.")
 @click.option("--context", default="", help="The context of the kubeconfig.")
+@click.option(
+    "--of", default="", metavar="NAMESPACE/NAME",
+    help="A Stowplan in the cluster, its pod or its Deployment: show its decisions, too.",
+)  # fmt: skip
 @FROM
 @click.option(
     "--simulation", "simulations", multiple=True, type=click.Path(exists=True, file_okay=False, path_type=Path),

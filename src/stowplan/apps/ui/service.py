@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import click
@@ -23,6 +23,7 @@ from stowplan.apps.ui.access import Access
 from stowplan.apps.ui.cluster import ClusterModel, Policies
 from stowplan.apps.ui.followable_kinds import FollowableKinds, followable
 from stowplan.apps.ui.polling import PolledKind
+from stowplan.apps.ui.scheduler_feed import SchedulerFeed
 from stowplan.apps.ui.site import Site
 from stowplan.kube import credentials
 from stowplan.kube.reflector import Sink
@@ -69,14 +70,15 @@ class UiService(Program):
 
     def __init__(
         self, model: ClusterModel, policies: Policies, kubeconfig: str, context: str, log: Log,
-        ready: Callable[[], None] = lambda: None,
+        scheduler: SchedulerFeed | None = None,
     ) -> None:  # fmt: skip
+        """`scheduler`: a Stowplan in the cluster, whose decisions are followed, too."""
         super().__init__(log)
         self.model, self._policies = model, policies
         self._kubeconfig, self._context = kubeconfig, context
         self._kinds = FollowableKinds()
         self._polled: list[PolledKind] = []
-        self._ready = ready
+        self._scheduler = scheduler
         self._begun = False
 
     @property
@@ -119,7 +121,8 @@ class UiService(Program):
         self.model.later(remember_events)
         gc.collect()
         gc.freeze()  # the listed objects stay
-        self._ready()
+        if self._scheduler is not None:
+            self.start_task(self._scheduler.run(self._client))
 
     def _sink(self) -> Sink:
         def receive(changes: list[Change]) -> None:

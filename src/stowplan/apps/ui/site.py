@@ -48,14 +48,21 @@ class SitePage:
 
 
 class Site:
-    """`model` None: only simulations are shown. All but the model works in the loop of the server."""
+    """`model` None: only simulations are shown. All but the model works in the loop of the server.
 
-    def __init__(self, model: ClusterModel | None, runs: SimulatedRuns, access: Access) -> None:
+    `first_asked` is called when a page about the cluster is asked for, and the model is empty still.
+    """
+
+    def __init__(
+        self, model: ClusterModel | None, runs: SimulatedRuns, access: Access,
+        first_asked: Callable[[], None] = lambda: None,
+    ) -> None:  # fmt: skip
+        self._first_asked = first_asked
         self._model, self._runs, self._access = model, runs, access
         self._judge = None if model is None else PendingJudge(model)
         self._maps = NodeMaps()
         self._channels: dict[tuple[str, str], PageChannel] = {}
-        self.decisions_left_out: Callable[[], Sequence[str]] = lambda: ()
+        self.feed_notes: Callable[[], Sequence[str]] = lambda: ()  # what a reader of the decisions should know
         self._pages = self._all()
 
     def close(self) -> None:
@@ -112,7 +119,7 @@ class Site:
 
     async def _decisions(self, query: Mapping[str, str]) -> Json:
         assert self._model is not None, "asked only of pages about a cluster"
-        return decisions.read(self._model.feed, query, tuple(self.decisions_left_out()))
+        return decisions.read(self._model.feed, query, self.feed_notes())
 
     async def _simulations(self, query: Mapping[str, str]) -> Json:
         return simulations.read(self._runs, query)
@@ -175,6 +182,8 @@ class Site:
         """Return what is shown instead while there is no cluster to show."""
         if not site_page.of_cluster or (self._model is not None and self._model.loaded):
             return None
+        if self._model is not None:
+            self._first_asked()
         return View(
             "Nothing to show yet", {"reading": empty(NO_CLUSTER if self._model is None else READING)}, status=503
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from stowplan.apps.ui.feed import KINDS, DecisionEntry, DecisionFeed, DecisionFilter
@@ -22,20 +22,19 @@ def chosen(query: Mapping[str, str]) -> DecisionFilter:
     return DecisionFilter(query.get("text", ""), event if event in KINDS else "", query.get("namespace", ""))
 
 
-def read(feed: DecisionFeed, query: Mapping[str, str], left_out: tuple[str, ...] = ()) -> dict[str, Any]:
+def read(feed: DecisionFeed, query: Mapping[str, str], notes: Sequence[str] = ()) -> dict[str, Any]:
     wanted = chosen(query)
     last = feed.last
     return {
         "last": last,
         "filter": {"text": wanted.text, "event": wanted.event, "namespace": wanted.namespace},
-        "leftOut": list(left_out),
+        "notes": list(notes),
         "items": feed.since(0, wanted, MOST),
     }
 
 
 def show(data: Json) -> View:
     entries: list[DecisionEntry] = data["items"]
-    left_out = data["leftOut"]
     shown = element(
         "div",
         element(
@@ -47,9 +46,8 @@ def show(data: Json) -> View:
         ),
         class_="wide", role="region", tabindex=0, aria_label="Decisions: a table that scrolls",
     )  # fmt: skip
-    note = f"Not shown: decisions in {', '.join(left_out)}, whose pods you may not list." if left_out else ""
     parts = {
-        "filter": fragment(_filter(data["filter"]), element("p", note, class_="note") if note else None),
+        "filter": fragment(_filter(data["filter"]), [element("p", each, class_="note") for each in data["notes"]]),
         "feed": part("The latest first", shown,
                      element("p", "Nothing was decided yet.", class_="empty", id="none", hidden=bool(entries))),
     }  # fmt: skip

@@ -149,8 +149,9 @@ def _room(data: Json) -> Markup:
         percent = 100 * requested / offered if offered else 100.0
         label = f"{percent:.0f}%"
         free = amount(name, max(offered - requested, 0))
-        rows.append((name, bar(percent, "f1", label), label, amount(name, requested), amount(name, offered), free))
-    heads = ("resource", "", "requested", "", "of", "free")
+        told_ = f"{amount(name, requested)} of {amount(name, offered)}"
+        rows.append((name, bar(percent, "f1", label), label, told_, free))
+    heads = ("resource", "", "requested", "", "free")
     more = [
         (each["like"], f"{each['pods']:,}", each["limitedBy"]) for each in data["more"]
     ]  # fmt: skip
@@ -160,7 +161,7 @@ def _room(data: Json) -> Markup:
             element("h3", "How many more of the same fit, by their requests alone"),
             table(("like", "more", "limited by"), more, numbers=[1]),
         )
-    return part("Room", table(heads, rows, numbers=[2, 3, 4, 5], class_="used"), further)
+    return part("Room", table(heads, rows, numbers=[2, 3, 4], class_="used"), further)
 
 
 def _comers(data: Json) -> Markup:

@@ -111,8 +111,9 @@ def _used(data: Json) -> Markup:
         name, requested, offered = each["name"], each["requested"], each["allocatable"]
         percent = 100 * requested / offered
         label = f"{percent:.0f}%"
-        rows.append((name, bar(percent, "f1", label), label, amount(name, requested), amount(name, offered)))
+        told = f"{amount(name, requested)} of {amount(name, offered)}"
+        rows.append((name, bar(percent, "f1", label), label, told))
     if not rows:
         return fragment()
-    heads = ("resource", "", "requested", "", "of")
-    return part("Requested of the nodes", table(heads, rows, numbers=[2, 3, 4], class_="used"))
+    heads = ("resource", "", "requested", "")
+    return part("Requested of the nodes", table(heads, rows, numbers=[2, 3], class_="used"))

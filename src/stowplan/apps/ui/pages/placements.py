@@ -65,7 +65,7 @@ def read(model: ClusterModel, key: str) -> dict[str, Any] | None:
     names = {each["name"] for each in answer["prioritizeResults"]}
     decided = [{"at": each.at, "message": each.message} for each in model.feed.of_pod(key, 100) if each.event == PLACED]
     scores = [_score(each, now) for each in objects if isinstance(each, AddOnPlacementScore) and _is_used(each, names)]
-    return answer | {"now": now, "scores": scores[:MOST], "decided": decided}
+    return answer | {"now": model.now(), "scores": scores[:MOST], "decided": decided}
 
 
 def _is_used(found: AddOnPlacementScore, prioritizers: set[str]) -> bool:
