@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import threading
+import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -55,6 +56,50 @@ class ServedPages:
     def foreign(self, tab: BrowserTab) -> list[str]:
         """Return the requests of a page that did not go to its own server."""
         return [each for each in tab.requests if not each.startswith((f"{self.root}/", "data:"))]
+
+
+class EmbeddedServer:
+    """The API server of `stowplan up`, asked by plain requests."""
+
+    def __init__(self, url: str, kubeconfig: Path) -> None:
+        self.url, self.kubeconfig = url, kubeconfig
+
+    def ask(self, method: str, path: str, document: Mapping[str, Any] | None = None) -> Any:
+        body = None if document is None else json.dumps(document).encode()
+        request = urllib.request.Request(f"{self.url}{path}", body, {"Content-Type": "application/json"}, method=method)
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return json.loads(answer.read())
+
+    def create_pod(self, name: str, namespace: str = "default", cpu: str = "1", **spec: Any) -> Any:
+        container = {"name": "main", "image": "x", "resources": {"requests": {"cpu": cpu, "memory": "1Gi"}}}
+        document = {"metadata": {"name": name}, "spec": {"containers": [container], **spec}}
+        return self.ask("POST", f"/api/v1/namespaces/{namespace}/pods", document)
+
+    def delete_pod(self, name: str, namespace: str = "default") -> None:
+        self.ask("DELETE", f"/api/v1/namespaces/{namespace}/pods/{name}")
+
+
+@contextmanager
+def up(folder: Path, *arguments: str) -> Iterator[tuple[ServedPages, EmbeddedServer]]:
+    """Run `stowplan up`; yield its pages and its API server."""
+    kubeconfig = folder / "up.kubeconfig"
+    command = [sys.executable, "-m", "stowplan.apps.cli", "up", "--kubeconfig", str(kubeconfig), *arguments]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    assert process.stdout is not None
+    url = ""
+    try:
+        for line in process.stdout:
+            if "A cluster is up at" in line:
+                url = line.split()[5].rstrip(".")
+            if found := ADDRESS.search(line):
+                yield ServedPages(found[1], line.strip().rpartition("token=")[2]), EmbeddedServer(url, kubeconfig)
+                break
+        else:
+            raise AssertionError(f"stowplan up ended with {process.wait(30)}")
+    finally:
+        process.terminate()
+        process.wait(30)
+        process.stdout.close()
 
 
 @contextmanager
