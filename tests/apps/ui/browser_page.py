@@ -10,8 +10,7 @@ from playwright.sync_api import Browser, Page, Request
 
 from tests.apps.ui.pages_process import ServedPages
 
-DRAWN = "document.documentElement.dataset.drawn === 'yes'"
-LIVE = "document.documentElement.dataset.live === 'yes'"
+DRAWN, LIVE = "html[data-drawn=yes]", "html[data-live=yes]"
 OVERFLOWING = """() => {
   const wide = document.documentElement.clientWidth, found = [];
   for (const each of document.querySelectorAll('body *')) {
@@ -45,9 +44,9 @@ class WatchedPage:
         """Open a page, with the token in the address the first time."""
         mark = "&" if "?" in path else "?"
         self.page.goto(f"{self.pages.root}{path}{mark}token={self.pages.token}", wait_until="load")
-        self.page.wait_for_function(DRAWN)
+        self.page.locator(DRAWN).wait_for(state="attached")
         if live:
-            self.page.wait_for_function(LIVE)
+            self.page.locator(LIVE).wait_for(state="attached")
         return self.page
 
     def text(self, selector: str) -> str:

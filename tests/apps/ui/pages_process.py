@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
@@ -42,6 +43,13 @@ class ServedPages:
                 return answer.status, answer.read()
         except urllib.error.HTTPError as error:
             return error.code, error.read()
+
+    def wait_until_read(self) -> None:
+        """Wait until the cluster is read: from then on pages show it."""
+        until = time.monotonic() + 120
+        while self.get("/api/")[0] == 503:
+            assert time.monotonic() < until, "the cluster was not read"
+            time.sleep(0.1)
 
     def json(self, path: str) -> Any:
         status, body = self.get(f"/api{path}")
@@ -92,7 +100,9 @@ def up(folder: Path, *arguments: str) -> Iterator[tuple[ServedPages, EmbeddedSer
             if "A cluster is up at" in line:
                 url = line.split()[5].rstrip(".")
             if found := ADDRESS.search(line):
-                yield ServedPages(found[1], line.strip().rpartition("token=")[2]), EmbeddedServer(url, kubeconfig)
+                pages = ServedPages(found[1], line.strip().rpartition("token=")[2])
+                pages.wait_until_read()
+                yield pages, EmbeddedServer(url, kubeconfig)
                 break
         else:
             raise AssertionError(f"stowplan up ended with {process.wait(30)}")
