@@ -95,7 +95,7 @@ class HttpProtocol(asyncio.Protocol):
         self._unparsed = b""
         self._loose = 0  # bytes since the last head or part of a body ended
         self._in_head, self._ends, self._deaf, self._writable = True, False, False, True
-        self._may_write = asyncio.Event()
+        self._may_write, self._streams = asyncio.Event(), False
         self._heard_all = False  # the client sends no more
         self._by_tls = False
         self._target, self._headers, self._body = b"", Headers(), RequestBody(self)
@@ -118,11 +118,11 @@ class HttpProtocol(asyncio.Protocol):
             self._task.cancel()  # nobody reads the answer, and what it waits for may take long
 
     def eof_received(self) -> bool:
-        """A client that sends no more may still read its answers."""
+        """A client that sends no more may still read its answers; not one that goes on without end."""
         self._ends = self._heard_all = True
         if not self._unparsed:
             self._nothing_follows()
-        if self._transport is None or self._by_tls:  # TLS cannot be closed by half
+        if self._transport is None or self._by_tls or self._streams:  # TLS cannot be closed by half
             return False
         return self._task is not None or bool(self._waiting)
 
@@ -291,9 +291,10 @@ class HttpProtocol(asyncio.Protocol):
         """Send each part as it comes, until there are no more or the client is gone."""
         async with aclosing(response.parts) as parts:
             self._write(response, goes_on=False, head_only=True)
-            if head_only:
+            if head_only or self._heard_all:
                 self._close()
                 return
+            self._streams = True
             try:
                 async for part in parts:
                     if self._transport is None:

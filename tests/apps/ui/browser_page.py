@@ -16,9 +16,10 @@ OVERFLOWING = """() => {
   for (const each of document.querySelectorAll('body *')) {
     if (each.closest('.wide, pre, .hidden, svg, [hidden], .skip')) continue;
     const box = each.getBoundingClientRect();
-    if (box.width && (box.right > wide + 1 || box.left < -1)) found.push(`${each.tagName} ${each.className} ${box.right}`);
+    if (box.width && (box.right > wide + 1 || box.left < -1)) found.push(`${each.tagName} ${each.className}`);
   }
-  if (document.documentElement.scrollWidth > wide + 1) found.push(`the page is ${document.documentElement.scrollWidth}`);
+  const whole = document.documentElement.scrollWidth;
+  if (whole > wide + 1) found.push(`the page is ${whole} wide`);
   return found;
 }"""
 

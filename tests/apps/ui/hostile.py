@@ -40,7 +40,9 @@ def text(draw: random.Random) -> str:
     if kind == 3:
         return draw.choice("aW\u5b57<\u0645") * draw.randrange(200, 1500)
     if kind == 4:
-        return "".join(chr(draw.choice((draw.randrange(32, 0xD7FF), draw.randrange(0xE000, 0x1FFFF)))) for _ in range(40))
+        return "".join(
+            chr(draw.choice((draw.randrange(32, 0xD7FF), draw.randrange(0xE000, 0x1FFFF)))) for _ in range(40)
+        )
     return draw.choice(KNOWN) + draw.choice(KNOWN)
 
 
@@ -49,12 +51,12 @@ def write(file: Path, names: int, seed: int = 11) -> Path:
     draw, found = random.Random(seed), list[dict[str, Any]]()
     for at in range(max(names // 50, 4)):
         labels = {f"l{at}": text(draw), "topology.kubernetes.io/zone": text(draw)}
-        node = busy_cluster.documents(nodes=1, pods=0)[0]
+        template = busy_cluster.documents(nodes=1, pods=0)[0]
         taints = [{"key": text(draw), "value": text(draw), "effect": "NoSchedule"}] if at % 3 == 0 else []
         metadata = {"name": f"{text(draw)[:120]}{at}", "labels": labels, "uid": f"n{at}"}
-        found.append({**node, "metadata": metadata, "spec": {"taints": taints}})
+        found.append({**template, "metadata": metadata, "spec": {"taints": taints}})
     for at in range(names // 5):
-        node = found[draw.randrange(max(names // 50, 4))]["metadata"]["name"] if at % 3 else ""
+        node: str = found[draw.randrange(max(names // 50, 4))]["metadata"]["name"] if at % 3 else ""
         pod = busy_cluster.pod(
             f"{text(draw)[:300]}{at}", text(draw)[:60].replace("/", "_") or "x", node=node, message=text(draw),
             cpu="900" if at % 2 else "1m", labels={"a": text(draw)}, nodeSelector={text(draw): text(draw)} if at % 5 == 0 else {},
@@ -86,7 +88,10 @@ def visit(found: WatchedPage, most: int) -> None:
             continue  # ".." and the like: a browser makes another path of it
         page = found.go(path)
         assert page.evaluate("window.broken") is None, path
-        assert page.evaluate("document.querySelectorAll('iframe, base, embed, object, main style, main script').length") == 0
+        assert (
+            page.evaluate("document.querySelectorAll('iframe, base, embed, object, main style, main script').length")
+            == 0
+        )
         assert found.overflow() == [], path
         if at % 10 == 0:
             page.set_viewport_size({"width": 390, "height": 800})

@@ -73,7 +73,9 @@ def test_only_who_may_is_answered(port: int, given: dict[str, str], status: int)
     assert headers["X-Content-Type-Options"] == "nosniff" and headers["Referrer-Policy"] == "no-referrer"
 
 
-@pytest.mark.parametrize("path", ["/", "/api/simulations", "/events/", "/static/ui.css", "/healthz", "/nothing", "/readyz/x"])
+@pytest.mark.parametrize(
+    "path", ["/", "/api/simulations", "/events/", "/static/ui.css", "/healthz", "/nothing", "/readyz/x"]
+)
 def test_nothing_is_answered_without_the_token(port: int, path: str) -> None:
     assert asked(port, path)[0] == 403
 

@@ -56,7 +56,9 @@ def test_pending_pods_are_those_of_explain(pages: ServedPages, dump: Path) -> No
     assert f"{len(expected['items'])} pods waiting" in text and f"{lost} would get no node now" in text
     for item in expected["items"]:
         assert item["sentence"] in text
-    for command in {each for item in expected["items"] for one in item["remedies"][:10] for each in one["commands"][:3]}:
+    for command in {
+        each for item in expected["items"] for one in item["remedies"][:10] for each in one["commands"][:3]
+    }:
         assert re.sub(r"\s+", " ", command) in text
 
 
@@ -127,13 +129,20 @@ def test_decisions_have_filters(pages: ServedPages) -> None:
     assert pages.json("/decisions?namespace=nowhere")["items"] == []
 
 
-@pytest.mark.parametrize("path", ["/pods/a/b", "/nodes/none", "/placements/a/b", "/nothing", "/pods/a", "/static/x.css"])
+@pytest.mark.parametrize(
+    "path", ["/pods/a/b", "/nodes/none", "/placements/a/b", "/nothing", "/pods/a", "/static/x.css"]
+)
 def test_what_is_not_there_is_not_found(pages: ServedPages, path: str) -> None:
     assert pages.get(path)[0] == 404
 
 
-@pytest.mark.parametrize("path", ["/?by=%00", "/?by=" + "x" * 5000, "/find?q=%ff%fe", "/decisions?event=x&text=%00",
-                                  "/pending?namespace=%3Cscript%3E", "/simulations?runs=,,,", "/events/?v=" + "9" * 99])  # fmt: skip
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/?by=%00", "/?by=" + "x" * 5000, "/find?q=%ff%fe", "/decisions?event=x&text=%00", "/events/?v=" + "9" * 99,
+        "/pending?namespace=%3Cscript%3E", "/simulations?runs=,,,",
+    ],
+)  # fmt: skip
 def test_no_query_breaks_a_page(pages: ServedPages, path: str) -> None:
     assert pages.get(path)[0] in (200, 204)
 
@@ -153,7 +162,9 @@ def test_without_a_cluster_pages_say_what_to_start(tmp_path: Path) -> None:
         pytest.param(["--token", "short", "--from", "{dump}"], "--token has 5 characters", id="a short token"),
         pytest.param(["--token", "a" * 20 + "&b", "--from", "{dump}"], "other characters", id="a token for no address"),
         pytest.param(["--simulation", "{folder}"], "has no summary.json", id="a folder without a simulation"),
-        pytest.param(["--of", "x", "--kubeconfig", "{folder}/none"], "no such file", id="a kubeconfig that is not there"),
+        pytest.param(
+            ["--of", "x", "--kubeconfig", "{folder}/none"], "no such file", id="a kubeconfig that is not there"
+        ),
     ],
 )
 def test_flags_that_cannot_be_used_are_told(dump: Path, arguments: list[str], expected: str) -> None:

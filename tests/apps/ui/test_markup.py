@@ -19,9 +19,13 @@ from stowplan.apps.ui.markup import Markup, element, fragment
         pytest.param(element("p", [1, [None, "x"], element("b", "y")]), "<p>1x<b>y</b></p>", id="children are nested"),
         pytest.param(element("br"), "<br>", id="a void element has no end"),
         pytest.param(element("input", name="q", hidden=True, value=None), '<input name="q" hidden>', id="switches"),
-        pytest.param(element("p", class_="a", data_x_y="1"), '<p class="a" data-x-y="1"></p>', id="names of attributes"),
+        pytest.param(
+            element("p", class_="a", data_x_y="1"), '<p class="a" data-x-y="1"></p>', id="names of attributes"
+        ),
         pytest.param(fragment("a", element("i")), "a<i></i>", id="a fragment has no element around it"),
-        pytest.param(element("p", "a\0b\x1b\ud800"), "<p>a\ufffdb\ufffd\ufffd</p>", id="what no page can have is marked"),
+        pytest.param(
+            element("p", "a\0b\x1b\ud800"), "<p>a\ufffdb\ufffd\ufffd</p>", id="what no page can have is marked"
+        ),
     ],
 )
 def test_markup_is_written(made: Markup, expected: str) -> None:

@@ -32,8 +32,8 @@ READ_WITHIN = 2.0  # seconds for a question to the scheduler's engine
 
 
 class ClusterPages:
-    """`policies` are not those of the scheduler itself: plugins belong to one engine, in one thread. `scheduler` runs in
-    the loop that makes this; None if the cluster has none.
+    """`policies` are not those of the scheduler itself: plugins belong to one engine, in one thread. `scheduler` runs
+    in the loop that makes this; None if the cluster has none.
     """
 
     def __init__(self, policies: Policies, kubeconfig: Path, scheduler: SchedulerService | None, log: Log) -> None:
