@@ -39,7 +39,7 @@ class ServedPages:
         given = {"Authorization": f"Bearer {self.token}"} if headers is None else dict(headers)
         request = urllib.request.Request(f"{self.root}{path}", headers=given)
         try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
+            with urllib.request.urlopen(request, timeout=300) as answer:
                 return answer.status, answer.read()
         except urllib.error.HTTPError as error:
             return error.code, error.read()
