@@ -1,11 +1,12 @@
 """What a browser's own trace says of the updates of a page: Chromium, driven by Playwright.
 
-An update is a task of the page's main thread in which something of it ran: an event of the stream, or a frame. Its time
-is that of the tasks from the arrival of one update until its frame is painted: script, style, layout, paint.
+The time of an update is that of all tasks of the page's main thread from its arrival to that of the next one: script,
+style, layout, paint, the collection of garbage. What the compositor and the GPU's process do beside it is not counted.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import tempfile
@@ -18,12 +19,8 @@ from playwright.sync_api import sync_playwright
 from tests.simulation.report import chromium
 
 CATEGORIES = ["devtools.timeline", "disabled-by-default-devtools.timeline", "toplevel", "blink.user_timing"]
-# Events of the trace that are work of the page, and are not within another one of these.
-WORK = (
-    "EventDispatch", "FireAnimationFrame", "FunctionCall", "EvaluateScript", "RunMicrotasks", "UpdateLayoutTree",
-    "Layout", "PrePaint", "Paint", "Layerize", "Commit", "ParseHTML", "RecalculateStyles", "TimerFire", "HitTest",
-    "UpdateLayer", "CompositeLayers", "MinorGC", "MajorGC", "V8.GCScavenger", "BlinkGC.AtomicPhase",
-)  # fmt: skip
+TASK, CALL, SCRIPT = "RunTask", "FunctionCall", "/static/live.js"
+GAP = 150_000  # microseconds: the events of one update arrive together
 
 
 @dataclass
@@ -61,38 +58,24 @@ def recorded(address: str, player: threading.Thread) -> Updates:
 
 
 def updates_of(trace: dict[str, Any]) -> Updates:
-    """Sum the work of the renderer's main thread between two updates: each begins with an event of the stream."""
+    """Sum all tasks of the page's main thread from one update to the next, whatever they are for.
+
+    An update begins with the task that calls our script, after a pause.
+    """
     events = trace["traceEvents"]
     mains = {
         (each["pid"], each["tid"]) for each in events
         if each["name"] == "thread_name" and each["args"]["name"] == "CrRendererMain"
     }  # fmt: skip
-    work = sorted(
-        (each for each in events if each.get("ph") == "X" and each["name"] in WORK
-         and (each["pid"], each["tid"]) in mains and _is_of_page(each)),
-        key=lambda each: (each["ts"], -each.get("dur", 0)),
-    )  # fmt: skip
-    found, until, sums = Updates(), 0.0, 0.0
-    begun = None
-    for each in work:
-        if each["ts"] < until:
-            continue  # it is within the one before
-        until = each["ts"] + each.get("dur", 0)
-        is_news = each["name"] == "EventDispatch" and each.get("args", {}).get("data", {}).get("type") in NEWS
-        if is_news and (begun is None or each["ts"] - begun > GAP):
-            if begun is not None:
-                found.milliseconds.append(sums / 1000)
-            begun, sums = each["ts"], 0.0
-        if begun is not None:
-            sums += each.get("dur", 0)
-    if begun is not None:
-        found.milliseconds.append(sums / 1000)
+    ours = [each for each in events if each.get("ph") == "X" and (each["pid"], each["tid"]) in mains]
+    calls = sorted(each["ts"] for each in ours if each["name"] == CALL and _script(each).endswith(SCRIPT))
+    begins = [at for at, before in zip(calls, [float("-inf"), *calls], strict=False) if at - before > GAP]
+    tasks = [(each["ts"], each["dur"]) for each in ours if each["name"] == TASK]
+    found = Updates()
+    for begin, end in itertools.pairwise(begins):
+        found.milliseconds.append(sum(long for at, long in tasks if begin <= at + long and at < end) / 1000)
     return found
 
 
-NEWS = ("map", "part", "rows", "version")
-GAP = 100_000  # microseconds: the events of one update arrive together
-
-
-def _is_of_page(event: dict[str, Any]) -> bool:
-    return bool(event.get("dur"))
+def _script(event: dict[str, Any]) -> str:
+    return str(event.get("args", {}).get("data", {}).get("url", ""))
