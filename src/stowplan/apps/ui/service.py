@@ -31,6 +31,7 @@ from stowplan.kube.resources import RESOURCES
 from stowplan.objects.changes import Change
 
 CONNECTIONS = 32
+MOST_NAMES = 4  # of kinds that may not be watched
 
 
 @contextmanager
@@ -96,8 +97,9 @@ class UiService(Program):
         self._kinds = await self.unless_stopped(followable(self._client, wanted.values())) or FollowableKinds()
         self.model.unseen = self._kinds.unseen
         if self._kinds.listed:
-            names = ", ".join(sorted(each.plural for each in self._kinds.listed))
-            self.model.notes = [f"You may not watch {names}: they are listed again every few seconds."]
+            names = sorted(each.plural for each in self._kinds.listed)
+            what = ", ".join(names) if len(names) <= MOST_NAMES else f"{len(names)} of the kinds"
+            self.model.notes = [f"You may not watch {what}, so they are listed again every few seconds."]
         if self._kinds.unseen:
             click.echo(f"Not seen, for lack of rights: {', '.join(self._kinds.unseen)}.", err=True)
 
