@@ -104,7 +104,9 @@ def test_the_rights_to_list_are_enough(browser: Browser, plane: Cluster) -> None
             with opened(browser, pages) as found:
                 page = found.go("/", live=True)
                 expect(page.locator(".looked-at")).to_contain_text("You may not watch")
-                expect(page.locator(".looked-at")).to_contain_text("Not seen, for lack of rights: poddisruptionbudgets.policy")
+                expect(page.locator(".looked-at")).to_contain_text(
+                    "Not seen, for lack of rights: poddisruptionbudgets.policy"
+                )
                 apply(plane, namespace, a_live_pod("comes", scheduler="nobody-serves-this"))
                 expect(page.locator("#waiting")).to_contain_text(f"{namespace}/comes", timeout=WITHIN)
     finally:

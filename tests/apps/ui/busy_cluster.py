@@ -1,7 +1,7 @@
 """A cluster as documents with something on each page: pools, zones, GPUs, taints, gangs, reservations, a hub.
 
 write(folder / "dump.json", nodes=60)          one file, as `kubectl get … -o json` writes it
-objects = documents(nodes=5000, pods=50_000)   large, for benchmarks
+write_configuration(folder / "config.yaml")    with which the groups and reservations count
 """
 
 from __future__ import annotations
@@ -13,6 +13,17 @@ from pathlib import Path
 from typing import Any
 
 Document = dict[str, Any]
+CONFIGURATION = """\
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: default-scheduler
+  plugins: &gangs
+    queueSort: {enabled: [{name: Coscheduling}], disabled: [{name: "*"}]}
+    multiPoint: {enabled: [{name: Coscheduling}, {name: ResourceReservation}]}
+- schedulerName: stowplan
+  plugins: *gangs
+"""
 NOW = datetime(2026, 11, 19, 12, 0, tzinfo=UTC)
 HUB = "cluster.open-cluster-management.io"
 SIZES = (("250m", "512Mi"), ("500m", "1Gi"), ("1", "2Gi"), ("2", "6Gi"))
@@ -21,6 +32,12 @@ APPS = ("web", "api", "cart", "search", "billing", "ingest", "queue", "cache")
 
 def write(file: Path, **given: Any) -> Path:
     file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": documents(**given)}), encoding="utf-8")
+    return file
+
+
+def write_configuration(file: Path) -> Path:
+    """Write a configuration with which groups and reservations count."""
+    file.write_text(CONFIGURATION, encoding="utf-8")
     return file
 
 
@@ -134,10 +151,24 @@ def _waiting() -> list[Document]:
     found.append(pod("fresh", "search", minutes=0))
     for at in range(4):
         found.append(pod(f"ring-{at}", "data", "12", "8Gi", minutes=30, schedulerName="stowplan",
-                         labels={"pod-group.scheduling.sigs.k8s.io": "ring"}))  # fmt: skip
-    found.append({"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup",
-                  "metadata": {"name": "ring", "namespace": "data"}, "spec": {"minMember": 4}})  # fmt: skip
-    return found
+                         labels={"scheduling.x-k8s.io/pod-group": "ring"}))  # fmt: skip
+    for name, number, minimum, cpu in (("mesh", 8, 8, "15"), ("late", 3, 12, "1")):
+        labels = {"scheduling.x-k8s.io/pod-group": name}
+        found += [
+            pod(f"{name}-{at}", "data", cpu, "8Gi", minutes=20, schedulerName="stowplan", labels=labels)
+            for at in range(number)
+        ]
+        found.append(_pod_group(name, minimum))
+    room = {"node": "node-03", "resources": {"cpu": "2", "memory": "4Gi"}}
+    found.append({"apiVersion": "scheduling.kubenexus.io/v1alpha1", "kind": "ResourceReservation",
+                  "metadata": {"name": "nightly", "namespace": "data"},
+                  "spec": {"reservations": {"first": room, "second": {**room, "node": "node-00"}}}})  # fmt: skip
+    return [*found, _pod_group("ring", 4)]
+
+
+def _pod_group(name: str, minimum: int) -> Document:
+    return {"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup",
+            "metadata": {"name": name, "namespace": "data"}, "spec": {"minMember": minimum}}  # fmt: skip
 
 
 def _hub() -> list[Document]:

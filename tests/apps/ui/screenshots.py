@@ -55,7 +55,11 @@ def main(wanted: list[str]) -> int:
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         dump, runs = busy_cluster.write(folder / "dump.json"), simulated(folder)
-        with served("--from", dump, "--simulation", runs) as pages, Chromium(path, folder) as browser:
+        config = busy_cluster.write_configuration(folder / "config.yaml")
+        with (
+            served("--from", dump, "--simulation", runs, "--config", config) as pages,
+            Chromium(path, folder) as browser,
+        ):
             for name in names:
                 for width in WIDTHS:
                     for scheme in SCHEMES:

@@ -24,8 +24,13 @@ def dump(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def pages(dump: Path) -> Iterator[ServedPages]:
-    with served("--from", dump) as found:
+    with served("--from", dump, "--config", configuration(dump)) as found:
+        found.wait_until_read()
         yield found
+
+
+def configuration(dump: Path) -> Path:
+    return busy_cluster.write_configuration(dump.parent / "config.yaml")
 
 
 def printed(*arguments: str | Path) -> Any:
@@ -48,14 +53,15 @@ def test_each_page_can_be_read(pages: ServedPages, name: str) -> None:
 
 
 def test_pending_pods_are_those_of_explain(pages: ServedPages, dump: Path) -> None:
-    found, expected = pages.json("/pending"), printed("explain", "-A", "--from", dump)
+    found, expected = pages.json("/pending"), printed("explain", "-A", "--from", dump, "--config", configuration(dump))
     for name in ("items", "extendersNotAsked", "unseen", "otherSchedulers"):
         assert found[name] == expected[name]
     text = text_of(pages.get("/pending")[1])
     lost = sum(item["node"] is None for item in expected["items"])
     assert f"{len(expected['items'])} pods waiting" in text and f"{lost} would get no node now" in text
     for item in expected["items"]:
-        assert item["sentence"] in text
+        told = item["sentence"] if item["node"] is None else item["sentence"].rpartition("(")[2].removesuffix(").")
+        assert told in text
     for command in {
         each for item in expected["items"] for one in item["remedies"][:10] for each in one["commands"][:3]
     }:
@@ -65,7 +71,10 @@ def test_pending_pods_are_those_of_explain(pages: ServedPages, dump: Path) -> No
 @pytest.mark.parametrize("key", ["data/trainer-0", "data/report-1", "shop/typo", "shop/web-0", "search/fresh"])
 def test_a_pod_is_that_of_explain(pages: ServedPages, dump: Path, key: str) -> None:
     namespace, _, name = key.partition("/")
-    found, expected = pages.json(f"/pods/{key}"), printed("explain", name, "-n", namespace, "--from", dump)
+    found, expected = (
+        pages.json(f"/pods/{key}"),
+        printed("explain", name, "-n", namespace, "--from", dump, "--config", configuration(dump)),
+    )
     assert {name: found[name] for name in expected} == expected
     text = text_of(pages.get(f"/pods/{key}")[1])
     assert expected["sentence"] in text
@@ -99,7 +108,8 @@ def test_the_overview_counts_what_the_dump_has(pages: ServedPages, dump: Path) -
     cpu = next(each for each in found["resources"] if each["name"] == "cpu")
     wanted = [each["spec"]["containers"][0]["resources"]["requests"]["cpu"] for each in placed]
     assert cpu["allocatable"] == 16_000 * len(nodes)
-    assert cpu["requested"] == sum(int(each[:-1]) if each.endswith("m") else 1000 * int(each) for each in wanted)
+    held = 4000  # by the reservation
+    assert cpu["requested"] - held == sum(int(each[:-1]) if each.endswith("m") else 1000 * int(each) for each in wanted)
     text = text_of(pages.get("/")[1])
     assert f"Nodes {len(nodes)}" in text and f"Pods on nodes {len(placed)}" in text
 
@@ -120,6 +130,21 @@ def test_a_node_lists_its_pods_and_says_who_cannot_come(pages: ServedPages, dump
     group = next(each for each in explained["causes"] if "node-03" in each["nodes"])
     trainer = next(each for key, each in by_pod.items() if key.startswith("data/trainer"))
     assert [each["text"] for each in trainer["causes"]] == [each["text"] for each in group["causes"]]
+
+
+def test_groups_say_what_they_wait_for(pages: ServedPages, dump: Path) -> None:
+    found = {each["name"]: each for each in pages.json("/groups")["items"]}
+    assert {name: (each["minAvailable"], each["waitingPods"]) for name, each in found.items()} == {
+        "ring": (4, 4), "mesh": (8, 8), "late": (12, 3),
+    }  # fmt: skip
+    arguments = ("-n", "data", "--from", dump, "--config", configuration(dump))
+    for name in ("mesh-0", "late-0"):
+        expected = printed("explain", name, *arguments)
+        assert expected["message"] == found[name.partition("-")[0]]["message"]
+    text = text_of(pages.get("/groups")[1])
+    assert "pod group data/late: 3 of 12 pods exist" in text
+    assert "data/nightly first node-03" in text
+    assert {each["node"] for each in pages.json("/groups")["held"]} == {"node-03", "node-00"}
 
 
 def test_decisions_have_filters(pages: ServedPages) -> None:

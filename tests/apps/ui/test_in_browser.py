@@ -39,7 +39,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def dump(folder: Path, browser: Browser) -> Iterator[ServedPages]:
     file = busy_cluster.write(folder / "dump.json")
-    with served("--from", file, "--simulation", simulated(folder)) as found:
+    config = busy_cluster.write_configuration(folder / "config.yaml")
+    with served("--from", file, "--simulation", simulated(folder), "--config", config) as found:
         yield found
 
 

@@ -15,9 +15,9 @@ from stowplan.apps.explain.texts import counted
 from stowplan.apps.ui.markup import Child, Markup, element, fragment
 from stowplan.apps.ui.pending_judge import PendingReport
 from stowplan.apps.ui.remedies import causes, remedies, told
-from stowplan.apps.ui.view import Json, View, clock, empty, node_link, part, pod_link
+from stowplan.apps.ui.view import Json, View, clock, empty, node_link, part, pod_link, table
 
-MOST_GROUPS, MOST_KINDS, MOST_NAMES = 30, 20, 8
+MOST_GROUPS, MOST_KINDS, MOST_NAMES, MOST_PLACED = 30, 20, 8, 100
 GETS_NODE = "These get a node"
 EVICTS = "These get a node only after evictions"
 
@@ -98,12 +98,27 @@ def _filter(data: Json) -> Markup | None:
 
 def _group(cause: str, kinds: Sequence[Sequence[Json]]) -> Markup:
     number = sum(map(len, kinds))
+    if cause == GETS_NODE:
+        return part(cause, _placed([item for items in kinds for item in items]), note=counted(number, "pod"))
     shown = [_kind(items) for items in kinds[:MOST_KINDS]]
     rest = len(kinds) - MOST_KINDS
     more = (
         element("p", f"… and {rest} more kinds of pods in the JSON of this page", class_="note") if rest > 0 else None
     )
     return part(cause, *shown, more, note=counted(number, "pod"))
+
+
+def _placed(items: Sequence[Json]) -> Markup:
+    """Return a table of the pods that get a node: the scheduler has only not looked at them yet."""
+    rows = [(pod_link(each["pod"]), node_link(each["node"]), _margin(each)) for each in items[:MOST_PLACED]]
+    rest = len(items) - MOST_PLACED
+    more = element("p", f"… and {rest:,} more", class_="note") if rest > 0 else None
+    return fragment(table(("pod", "node", "why there"), rows), more)
+
+
+def _margin(item: Json) -> str:
+    """Return why this node: what the sentence has in brackets."""
+    return str(item["sentence"]).rpartition("(")[2].removesuffix(").")
 
 
 def _kind(items: Sequence[Json]) -> Markup:
@@ -114,13 +129,11 @@ def _kind(items: Sequence[Json]) -> Markup:
     if len(items) > MOST_NAMES:
         names.append(element("li", f"and {len(items) - MOST_NAMES:,} more"))
     shown: list[Child] = [element("p", first["sentence"], class_="sentence"), element("ul", *names, class_="names")]
-    if first["node"] is None:
-        help_ = remedies(first)
-        shown += [
-            element("h3", "What would help, each tried") if first["remedies"] else None,
-            help_ or element("p", "No remedy was found."),
-            element("details", element("summary", "What keeps them from each node"), causes(first)),
-        ]
+    shown += [
+        element("h3", "What would help, each tried") if first["remedies"] else None,
+        remedies(first) or element("p", "No remedy was found."),
+        element("details", element("summary", "What keeps them from each node"), causes(first)),
+    ]
     return element("article", *shown, class_="card")
 
 
