@@ -14,6 +14,7 @@ from stowplan.apps.ui.markup import NOTHING, Child, Markup, element
 from stowplan.apps.ui.node_map import NodeMap
 
 Json = Mapping[str, Any]
+OF_BARS = ("used", "scores")
 
 
 @dataclass(frozen=True)
@@ -90,20 +91,25 @@ def table(
     heads: Sequence[str], rows: Iterable[Sequence[Child]], *, caption: str = "", numbers: Iterable[int] = (),
     class_: str = "",
 ) -> Markup:  # fmt: skip
-    """Return a table. `numbers`: the columns that are aligned to the right. The first cell heads its row."""
+    """Return a table. `numbers`: the columns that are aligned to the right. The first cell heads its row.
+
+    On a narrow screen a table of texts has a block for each row; one of bars scrolls.
+    """
     right = set(numbers)
     style = ["number" if at in right else None for at in range(len(heads))]
     head = element("tr", *(element("th", each, scope="col", class_=style[at]) for at, each in enumerate(heads)))
     body = [
         element("tr", *(
-            element("th", cell, scope="row", class_=style[at]) if at == 0 else element("td", cell, class_=style[at])
+            element("td", cell, class_=style[at], data_head=heads[at] or None) if at
+            else element("th", cell, scope="row", class_=style[at], data_head=heads[at] or None)
             for at, cell in enumerate(row)
         ))
         for row in rows
     ]  # fmt: skip
+    stacked = "stack" if len(heads) > 2 and class_ not in OF_BARS else ""
     made = element(
         "table", element("caption", caption) if caption else None, element("thead", head), element("tbody", *body),
-        class_=class_ or None,
+        class_=" ".join(filter(None, (class_, stacked))) or None,
     )  # fmt: skip
     label = f"{caption or ', '.join(filter(None, heads))}: a table that scrolls"
     return element("div", made, class_="wide", role="region", tabindex=0, aria_label=label)

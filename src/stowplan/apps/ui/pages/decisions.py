@@ -42,7 +42,7 @@ def show(data: Json) -> View:
             element("caption", "The latest first", class_="hidden"),
             element("thead", element("tr", *(element("th", each, scope="col") for each in HEADS))),
             element("tbody", *(row(each) for each in entries), id="entries", data_most=MOST, data_last=data["last"]),
-            class_="history",
+            class_="history stack",
         ),
         class_="wide", role="region", tabindex=0, aria_label="Decisions: a table that scrolls",
     )  # fmt: skip
@@ -57,14 +57,20 @@ def show(data: Json) -> View:
 def row(entry: DecisionEntry) -> Markup:
     """Return a row of the table."""
     name = placement_link(entry.pod) if entry.event == "placed" else pod_link(entry.pod)
+    cells = (
+        clock(entry.at),
+        element("span", WORDS[entry.event], class_=f"event {entry.event}"),
+        name,
+        node_link(entry.node) if entry.node else "",
+        entry.message,
+        entry.scheduler,
+    )
     return element(
         "tr",
-        element("td", clock(entry.at)),
-        element("td", element("span", WORDS[entry.event], class_=f"event {entry.event}")),
-        element("th", name, scope="row"),
-        element("td", node_link(entry.node) if entry.node else ""),
-        element("td", entry.message),
-        element("td", entry.scheduler),
+        *(
+            element("td" if at != 2 else "th", cell, scope="row" if at == 2 else None, data_head=HEADS[at])
+            for at, cell in enumerate(cells)
+        ),
     )
 
 

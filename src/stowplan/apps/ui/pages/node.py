@@ -19,7 +19,7 @@ from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 
 MOST_KINDS = 30  # of pending pods that are asked about
-MOST_PODS = 200
+MOST_PODS, MOST_NAMES = 200, 4
 MOST_OF_A_KIND = 20  # pods of the node whose like is counted
 
 
@@ -168,21 +168,35 @@ def _comers(data: Json) -> Markup:
     found = data["pending"]
     if not found:
         return part("Pods that wait, and this node", empty("No pod waits for a node."))
-    takes = [(_name(each), f"{each['pods']:,}") for each in found if each["takes"]]
-    cannot = [(_name(each), f"{each['pods']:,}", _why(each)) for each in found if not each["takes"]]
+    takes = [element("li", pod_link(each["pod"]), _alike(each)) for each in found if each["takes"]]
+    refused: dict[str, list[Json]] = {}
+    for each in found:
+        if not each["takes"]:
+            refused.setdefault(_why(each), []).append(each)
+    cannot = [
+        (f"{sum(each['pods'] for each in alike):,}", why, _names(alike)) for why, alike in refused.items()
+    ]  # fmt: skip
     shown: list[Child] = [
         element("h3", "It would take"),
-        table(("pods", "alike"), takes, numbers=[1]) if takes else empty("None of the pods that wait."),
+        element("ul", *takes, class_="names") if takes else empty("None of the pods that wait."),
     ]
     if cannot:
-        shown += [element("h3", "Cannot come"), table(("pods", "alike", "because"), cannot, numbers=[1])]
+        shown += [element("h3", "Cannot come"), table(("pods", "because", "which"), cannot, numbers=[0])]
     if data["kindsNotAsked"]:
         shown.append(element("p", f"{data['kindsNotAsked']} more kinds of pods wait.", class_="note"))
     return part("Pods that wait, and this node", *shown)
 
 
-def _name(each: Json) -> Markup:
-    return pod_link(each["pod"])
+def _alike(each: Json) -> str:
+    return f" and {counted(each['pods'] - 1, 'pod')} like it" if each["pods"] > 1 else ""
+
+
+def _names(alike: Sequence[Json]) -> list[Child]:
+    """Return the first pods of some that cannot come for the same reason."""
+    found: list[Child] = []
+    for at, each in enumerate(alike[:MOST_NAMES]):
+        found += [", " if at else "", pod_link(each["pod"]), _alike(each)]
+    return [*found, f" and {len(alike) - MOST_NAMES} more"] if len(alike) > MOST_NAMES else found
 
 
 def _why(each: Json) -> str:
