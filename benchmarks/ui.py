@@ -33,7 +33,7 @@ from stowplan.apps.explain.sources import FileSource
 from stowplan.apps.logging import Log
 from stowplan.apps.place.configuration import load_policy
 from stowplan.apps.ui import service
-from stowplan.apps.ui.access import Access, new_token
+from stowplan.apps.ui.access import BrowserAccess, new_token
 from stowplan.apps.ui.cluster import ClusterModel, Policies
 from stowplan.apps.ui.simulated_runs import SimulatedRuns
 from stowplan.apps.ui.site import Site
@@ -132,7 +132,7 @@ def served(objects: list[Object]) -> Iterator[tuple[ClusterModel, str]]:
     policies = Policies(configuration, profiles, load_policy(None).policy)
     model = ClusterModel("the benchmark", policies, lambda: FileSource(()), is_live=True)
     model.begin(objects)
-    access = Access(new_token())
+    access = BrowserAccess(new_token())
     with service.serving(Site(model, SimulatedRuns(), access), access, 0, Log(0)) as address:
         asyncio.run(model.ask(lambda found: found.version))
         yield model, address

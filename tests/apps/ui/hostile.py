@@ -89,13 +89,14 @@ def visit(found: WatchedPage, file: Path, most: int) -> None:
     paths = ["/", "/?by=zone", "/?by=taint", "/pending", "/decisions", "/groups", "/placements", "/find?q="]
     items = json.loads(file.read_text(encoding="utf-8"))["items"]
     pods = [each["metadata"] for each in items if each["kind"] == "Pod"][:most]
+    pods = [each for each in pods if each["namespace"] not in (".", "..")]  # steps in a path, to a browser
     nodes = [each["metadata"]["name"] for each in items if each["kind"] == "Node"][:most]
     paths += [f"/pods/{quote(each['namespace'], safe='')}/{quote(each['name'], safe='')}" for each in pods]
     paths += [f"/nodes/{quote(name, safe='')}" for name in nodes]
     shown = 0
     for at, path in enumerate(paths):
         if found.pages.get(path)[0] != 200:
-            continue  # ".." and the like: a browser makes another path of it, and a server finds nothing there
+            continue
         shown += 1
         page = found.go(path)
         assert page.evaluate(INTRUDERS) == [], path

@@ -10,7 +10,7 @@ import pytest
 
 from stowplan.apps.logging import Log
 from stowplan.apps.ui import service
-from stowplan.apps.ui.access import POLICY, Access
+from stowplan.apps.ui.access import POLICY, BrowserAccess
 from stowplan.apps.ui.simulated_runs import SimulatedRuns
 from stowplan.apps.ui.site import Site
 
@@ -20,7 +20,7 @@ RIGHT = {"Authorization": f"Bearer {TOKEN}"}
 
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
-    access = Access(TOKEN)
+    access = BrowserAccess(TOKEN)
     with service.serving(Site(None, SimulatedRuns((Path("runs"),)), access), access, 0, Log(0)):
         yield access.port
 

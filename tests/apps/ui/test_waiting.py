@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-from stowplan.apps.ui.waiting import WaitingPods
+from stowplan.apps.ui.waiting import WaitingByCause
 from stowplan.objects.pod_parts import PodCondition, PodStatus
 from stowplan.objects.pods import Pod
 from stowplan.testing import a_pod
@@ -22,7 +22,7 @@ def waiting(name: str, message: str = "", minutes: int = 0, node: str = "", reas
     return msgspec.structs.replace(pod, metadata=metadata, status=PodStatus(conditions=conditions))
 
 
-def told(found: WaitingPods) -> list[tuple[str, int, str]]:
+def told(found: WaitingByCause) -> list[tuple[str, int, str]]:
     return [(each.cause, each.pods, each.oldest) for each in found.groups()]
 
 
@@ -30,7 +30,7 @@ CPU, MEMORY = "0/2 nodes are available: 2 Insufficient cpu.", "0/2 nodes are ava
 
 
 def test_pods_are_grouped_by_what_their_scheduler_says() -> None:
-    found = WaitingPods()
+    found = WaitingByCause()
     for pod in (waiting("a", CPU, 5), waiting("b", CPU, 2), waiting("c", MEMORY), waiting("d"), waiting("e", node="n")):
         found.put(pod)
     assert told(found) == [
@@ -47,7 +47,7 @@ def test_pods_are_grouped_by_what_their_scheduler_says() -> None:
 
 
 def test_gates_and_errors_are_causes_of_their_own() -> None:
-    found = WaitingPods()
+    found = WaitingByCause()
     found.put(waiting("a", "gated", reason="SchedulingGated"))
     found.put(waiting("b", "boom", reason="SchedulerError"))
     assert {cause for cause, _, _ in told(found)} == {
@@ -56,7 +56,7 @@ def test_gates_and_errors_are_causes_of_their_own() -> None:
 
 
 def test_after_any_history_it_is_as_if_made_anew() -> None:
-    draw, found, known = random.Random(3), WaitingPods(), dict[str, Pod]()
+    draw, found, known = random.Random(3), WaitingByCause(), dict[str, Pod]()
     for _ in range(2000):
         name = f"p{draw.randrange(40)}"
         if draw.random() < 0.2:
@@ -65,7 +65,7 @@ def test_after_any_history_it_is_as_if_made_anew() -> None:
             continue
         known[name] = waiting(name, draw.choice((CPU, MEMORY, "")), draw.randrange(9), draw.choice(("", "", "n")))
         found.put(known[name])
-    anew = WaitingPods()
+    anew = WaitingByCause()
     for pod in known.values():
         anew.put(pod)
     assert sorted(told(found)) == sorted(told(anew)) and set(found) == set(anew)

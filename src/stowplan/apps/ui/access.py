@@ -47,7 +47,7 @@ def new_token() -> str:
     return secrets.token_urlsafe(24)
 
 
-class Access:
+class BrowserAccess:
     """`port` is set once the server listens."""
 
     def __init__(self, token: str) -> None:

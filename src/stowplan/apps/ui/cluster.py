@@ -26,7 +26,7 @@ from stowplan.apps.explain.sources import Document, ObjectSource
 from stowplan.apps.explain.targets import WorkloadOwners
 from stowplan.apps.leader_election import KUBE_SCHEDULER
 from stowplan.apps.ui.feed import DecisionFeed
-from stowplan.apps.ui.waiting import WaitingPods
+from stowplan.apps.ui.waiting import WaitingByCause
 from stowplan.framework.config.configuration import Configuration
 from stowplan.framework.placement.policy import ClusterPolicy
 from stowplan.framework.plugin_faults import error_text
@@ -81,7 +81,7 @@ class ClusterModel:
         self.name, self.policies, self.is_live = name, policies, is_live
         self.open_source = open_source
         self.feed = DecisionFeed()
-        self.waiting = WaitingPods()
+        self.waiting = WaitingByCause()
         self.version = 0
         self.loaded = False
         self.unseen: list[str] = []  # what the rights do not show

@@ -19,7 +19,7 @@ from stowplan.apps.logging import Log
 from stowplan.apps.place.configuration import load_policy
 from stowplan.apps.program import on_stop_signal
 from stowplan.apps.ui import service, simulated_runs
-from stowplan.apps.ui.access import Access, new_token
+from stowplan.apps.ui.access import BrowserAccess, new_token
 from stowplan.apps.ui.cluster import ClusterModel, Policies
 from stowplan.apps.ui.scheduler_feed import SchedulerFeed
 from stowplan.apps.ui.service import UiService
@@ -80,7 +80,7 @@ async def main(
     told: Callable[[str], None] | None = None,
 ) -> int:
     """Serve until `stop` is set. `told` gets the address, once it is served."""
-    log, access = Log(options.v), Access(options.token or new_token())
+    log, access = Log(options.v), BrowserAccess(options.token or new_token())
     model = None if policies is None else await _model(options, policies)
     site, scheduler = Site(model, runs, access), None
     if options.of and model is not None:

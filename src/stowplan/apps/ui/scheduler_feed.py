@@ -26,6 +26,7 @@ from stowplan.kube.resources import RESOURCES
 from stowplan.kube.responses import WireError
 from stowplan.kube.transport import Transport
 from stowplan.objects.errors import ConfigError
+from stowplan.objects.leases import Lease
 
 PORT = 10259
 PATH = "/debug/decisions"
@@ -109,7 +110,7 @@ async def leader(client: Client, namespace: str, name: str) -> str:
     if (await client.get(pods, f"{namespace}/{name}")).ok:
         return name
     async for page in client.list_pages(pods, namespace=namespace):
-        names = (msgspec.json.decode(item, type=_Named).metadata.name for item in page.items or ())
+        names = (pods.decode(bytes(item)).name for item in page.items or ())
         found += [each for each in names if re.fullmatch(rf"{re.escape(name)}-[a-z0-9]+(-[a-z0-9]+)?", each)]
     if not found:
         remedy = "name a pod or a Deployment of Stowplan in the cluster, as NAMESPACE/NAME"
@@ -117,24 +118,9 @@ async def leader(client: Client, namespace: str, name: str) -> str:
     holders: list[str] = []
     with suppress(WireError):
         async for page in client.list_pages(LEASES):
-            holders += [msgspec.json.decode(item, type=_Lease).spec.holder_identity for item in page.items or ()]
+            leases = (LEASES.decode(bytes(item)) for item in page.items or ())
+            holders += [each.spec.holder_identity or "" for each in leases if isinstance(each, Lease)]
     return next((each for each in found if any(each in holder for holder in holders)), found[0])
-
-
-class _Metadata(msgspec.Struct):
-    name: str = ""
-
-
-class _Named(msgspec.Struct):
-    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
-
-
-class _LeaseSpec(msgspec.Struct, rename="camel"):
-    holder_identity: str = ""
-
-
-class _Lease(msgspec.Struct):
-    spec: _LeaseSpec = msgspec.field(default_factory=_LeaseSpec)
 
 
 @asynccontextmanager

@@ -19,7 +19,7 @@ from stowplan.apps.http_server import HttpServer, Listener
 from stowplan.apps.logging import Log
 from stowplan.apps.place.kinds import KINDS
 from stowplan.apps.program import Program
-from stowplan.apps.ui.access import Access
+from stowplan.apps.ui.access import BrowserAccess
 from stowplan.apps.ui.cluster import ClusterModel, Policies
 from stowplan.apps.ui.followable_kinds import FollowableKinds, followable
 from stowplan.apps.ui.polling import PolledKind
@@ -35,7 +35,7 @@ MOST_NAMES = 4  # of kinds that may not be watched
 
 
 @contextmanager
-def serving(site: Site, access: Access, port: int, log: Log) -> Iterator[str]:
+def serving(site: Site, access: BrowserAccess, port: int, log: Log) -> Iterator[str]:
     """Serve the pages on the loopback; yield the address to open."""
     server = HttpServer(site.pages(), [Listener("127.0.0.1", port)], log.warning, http_server.connection_limits())
     server.start()

@@ -13,7 +13,7 @@ import msgspec
 
 from stowplan.apps.http_server import Pages
 from stowplan.apps.ui import layout
-from stowplan.apps.ui.access import PARAMETER, Access
+from stowplan.apps.ui.access import PARAMETER, BrowserAccess
 from stowplan.apps.ui.cluster import ClusterModel
 from stowplan.apps.ui.feed import DecisionEntry
 from stowplan.apps.ui.layout import Frame
@@ -54,7 +54,7 @@ class Site:
     """
 
     def __init__(
-        self, model: ClusterModel | None, runs: SimulatedRuns, access: Access,
+        self, model: ClusterModel | None, runs: SimulatedRuns, access: BrowserAccess,
         first_asked: Callable[[], None] = lambda: None,
     ) -> None:  # fmt: skip
         self._first_asked = first_asked

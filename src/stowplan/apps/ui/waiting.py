@@ -22,7 +22,7 @@ class WaitingGroup:
     since: float | None
 
 
-class WaitingPods:
+class WaitingByCause:
     def __init__(self) -> None:
         self._cause_of: dict[str, str] = {}
         self._pods: dict[str, dict[str, float | None]] = {}  # by cause: when each pod was created

@@ -19,7 +19,7 @@ from stowplan.apps.run.decision_stream import entry_of
 from stowplan.apps.run.explain_page import queue_of
 from stowplan.apps.run.service import SchedulerService
 from stowplan.apps.ui import service
-from stowplan.apps.ui.access import Access, new_token
+from stowplan.apps.ui.access import BrowserAccess, new_token
 from stowplan.apps.ui.cluster import Policies
 from stowplan.apps.ui.service import UiService
 from stowplan.apps.ui.simulated_runs import SimulatedRuns
@@ -39,7 +39,7 @@ class ClusterPages:
     def __init__(self, policies: Policies, kubeconfig: Path, scheduler: SchedulerService | None, log: Log) -> None:
         self._kubeconfig, self._policies, self._log = kubeconfig, policies, log
         self.model = service.live_model("the cluster of stowplan up", policies, str(kubeconfig), "")
-        self.access = Access(new_token())
+        self.access = BrowserAccess(new_token())
         self._site = Site(self.model, SimulatedRuns(), self.access, first_asked=self._follow)
         self._thread: threading.Thread | None = None
         self._loop = event_loop.new()
