@@ -55,11 +55,11 @@ def documents(nodes: int = 60, pods: int = 420, seed: int = 7) -> list[Document]
         free[node] -= cores
         namespace = ("shop", "data", "search")[len(app) % 3]
         found.append(pod(f"{app}-{at}", namespace, cpu, memory, node=node, owner=app))
-    return [*found, *_owners(), *_waiting(), *_hub(), *_events()]
+    return [*found, *_owners(), *_waiting(nodes), *_hub(), *_events()]
 
 
 def _node(at: int, number: int) -> Document:
-    gpus, name = at >= number - max(number // 8, 1), f"node-{at:0{len(str(number))}d}"
+    gpus, name = at >= number - max(number // 8, 1), f"node-{at:02d}"
     taints = [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}] if gpus else []
     if at % 17 == 5:
         taints = [{"key": "dedicated", "value": "batch", "effect": "NoSchedule"}]
@@ -118,9 +118,11 @@ def _owners() -> list[Document]:
     return found
 
 
-def _waiting() -> list[Document]:
-    gpu_message = "0/60 nodes are available: 53 Insufficient nvidia.com/gpu, 7 node(s) had untolerated taint(s)."
-    cpu_message = "0/60 nodes are available: 60 Insufficient cpu."
+def _waiting(nodes: int) -> list[Document]:
+    gpu_message = (
+        f"0/{nodes} nodes are available: {nodes - 7} Insufficient nvidia.com/gpu, 7 node(s) had untolerated taint(s)."
+    )
+    cpu_message = f"0/{nodes} nodes are available: {nodes} Insufficient cpu."
     found = [
         pod(f"trainer-{at}", "data", "8", "32Gi", owner="trainer", minutes=47 + at, message=gpu_message,
             more={"nvidia.com/gpu": "4"})
@@ -135,7 +137,7 @@ def _waiting() -> list[Document]:
             "shop",
             nodeSelector={"pool": "genral"},
             minutes=3,
-            message="0/60 nodes are available: 60 node(s) didn't match Pod's node affinity/selector.",
+            message=f"0/{nodes} nodes are available: {nodes} node(s) didn't match Pod's node affinity/selector.",
         )
     )
     found.append(

@@ -7,6 +7,7 @@ With `--readme` two of them are written to docs/, for the README.
 
 from __future__ import annotations
 
+import base64
 import subprocess
 import sys
 import tempfile
@@ -15,7 +16,7 @@ from pathlib import Path
 from tests.apps.ui import busy_cluster
 from tests.apps.ui.pages_process import PAGES, served
 from tests.simulation.report import chromium
-from tests.simulation.report.chromium import Chromium
+from tests.simulation.report.chromium import BrowserTab, Chromium
 
 OUT = Path("build/screenshots")
 FOR_README = {"overview": "ui-overview.png", "pending": "ui-pending.png"}
@@ -45,6 +46,12 @@ def simulated(folder: Path) -> Path:
     return folder / "runs"
 
 
+def _first_screen(tab: BrowserTab) -> bytes:
+    """Return what is seen without scrolling."""
+    clip = {"x": 0, "y": 0, "width": 1280, "height": 900, "scale": 1}
+    return base64.b64decode(tab.call("Page.captureScreenshot", clip=clip)["data"])
+
+
 def main(wanted: list[str]) -> int:
     path = chromium.program()
     if path is None:
@@ -54,7 +61,7 @@ def main(wanted: list[str]) -> int:
     OUT.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
-        dump, runs = busy_cluster.write(folder / "dump.json"), simulated(folder)
+        dump, runs = busy_cluster.write(folder / "dump.json", nodes=240, pods=1500), simulated(folder)
         config = busy_cluster.write_configuration(folder / "config.yaml")
         with (
             served("--from", dump, "--simulation", runs, "--config", config) as pages,
@@ -67,7 +74,7 @@ def main(wanted: list[str]) -> int:
                         picture = tab.picture()
                         (OUT / f"{name}-{width}-{scheme}.png").write_bytes(picture)
                         if readme and name in FOR_README and (width, scheme) == (1280, "light"):
-                            (Path("docs") / FOR_README[name]).write_bytes(tab.picture(whole=False))
+                            (Path("docs") / FOR_README[name]).write_bytes(_first_screen(tab))
                         tab.close()
                 print(f"{name}: {len(WIDTHS) * len(SCHEMES)} pictures in {OUT}")
     return 0
