@@ -6,6 +6,7 @@ style, layout, paint, the collection of garbage. What the compositor and the GPU
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import json
 import os
@@ -70,10 +71,12 @@ def updates_of(trace: dict[str, Any]) -> Updates:
     ours = [each for each in events if each.get("ph") == "X" and (each["pid"], each["tid"]) in mains]
     calls = sorted(each["ts"] for each in ours if each["name"] == CALL and _script(each).endswith(SCRIPT))
     begins = [at for at, before in zip(calls, [float("-inf"), *calls], strict=False) if at - before > GAP]
-    tasks = [(each["ts"], each["dur"]) for each in ours if each["name"] == TASK]
+    tasks = sorted((each["ts"], each["dur"]) for each in ours if each["name"] == TASK)
+    starts = [at for at, _ in tasks]
+    begins = [starts[bisect.bisect_right(starts, at) - 1] for at in begins]  # of the task that the call is in
     found = Updates()
     for begin, end in itertools.pairwise(begins):
-        found.milliseconds.append(sum(long for at, long in tasks if begin <= at + long and at < end) / 1000)
+        found.milliseconds.append(sum(long for at, long in tasks if begin <= at < end) / 1000)
     return found
 
 

@@ -223,6 +223,16 @@ def test_the_slider_of_simulations_moves_the_maps(browser: Browser, dump: Served
         expect(page.locator("#figures")).to_contain_text(f"{summary['pods']['arrived']:,}")
 
 
+def test_it_is_printed_light_and_without_what_paper_cannot_do(browser: Browser, dump: ServedPages) -> None:
+    with opened(browser, dump, color_scheme="dark") as found:
+        page = found.go("/pending")
+        page.emulate_media(media="print")
+        assert page.locator("nav:visible, header form:visible, .copy:visible, footer:visible").count() == 0
+        assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+        assert page.locator("h1:visible").count() == 1
+        assert found.overflow() == []
+
+
 def test_a_command_is_copied(browser: Browser, dump: ServedPages) -> None:
     with opened(browser, dump, permissions=["clipboard-read", "clipboard-write"]) as found:
         page = found.go("/pods/shop/typo")
