@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from stowplan.apps.run.decision_stream import entry_of
+from stowplan.apps.run.streamed_decisions import entry_of
 from stowplan.apps.ui.feed import MOST, DecisionFeed, DecisionFilter
 from stowplan.engine import reports
 from stowplan.objects.placements import ClusterDecision, PlacementDecision, PlacementDecisionStatus

@@ -27,11 +27,11 @@ from stowplan.apps.reflector_gauges import ReflectorGauges
 from stowplan.apps.run import decision_lines, hung_mark, kube_scheduler, report_log
 from stowplan.apps.run.config_file import config_file
 from stowplan.apps.run.configuration import LoadedConfiguration, beside_kube_scheduler
-from stowplan.apps.run.decision_stream import DecisionStream
 from stowplan.apps.run.foreign_bindings import ForeignBindings
 from stowplan.apps.run.metrics import Metrics
 from stowplan.apps.run.options import RunOptions
 from stowplan.apps.run.recount import Recounter
+from stowplan.apps.run.streamed_decisions import DecisionStream
 from stowplan.apps.run.tie_draw import TieDraw
 from stowplan.apps.watchdog.stack import PluginQuestion
 from stowplan.engine import reports

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from stowplan.apps.logging import Log
-from stowplan.apps.run.decision_stream import entry_of
 from stowplan.apps.run.explain_page import queue_of
 from stowplan.apps.run.service import SchedulerService
+from stowplan.apps.run.streamed_decisions import entry_of
 from stowplan.apps.ui import service
 from stowplan.apps.ui.access import BrowserAccess, new_token
 from stowplan.apps.ui.cluster import Policies

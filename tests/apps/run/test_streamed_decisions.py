@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from stowplan.apps.run import decision_stream
-from stowplan.apps.run.decision_stream import MOST, DecisionStream
+from stowplan.apps.run import streamed_decisions
+from stowplan.apps.run.streamed_decisions import MOST, DecisionStream
 from stowplan.engine import reports
 
 
@@ -29,7 +29,7 @@ async def lines(stream: AsyncGenerator[bytes, None]) -> list[dict[str, Any]]:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decision_stream, "EVERY", 0.001)
+    monkeypatch.setattr(streamed_decisions, "EVERY", 0.001)
 
 
 def test_a_client_gets_what_was_decided_before_and_what_is_decided_then() -> None:
