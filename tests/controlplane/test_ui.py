@@ -113,6 +113,31 @@ def test_the_rights_to_list_are_enough(browser: Browser, plane: Cluster) -> None
         plane.kubectl("delete", "--ignore-not-found", "-f", "-", input=yaml.safe_dump_all(documents))
 
 
+@pytest.mark.controlplane
+def test_namespaces_that_may_not_be_listed_are_left_out_and_named(browser: Browser, plane: Cluster) -> None:
+    rules = [{"apiGroups": [""], "resources": ["nodes", "namespaces"], "verbs": ["list", "watch"]}]
+    role = {"apiVersion": f"{ROLE}/v1", "kind": "ClusterRole", "metadata": {"name": "test-nodes"}, "rules": rules}
+    with (
+        plane.namespace("seen") as seen, plane.namespace("hidden") as hidden, plane.nodes(1, prefix="partly"),
+        plane.having(role, _binding("ClusterRoleBinding", "test-nodes", {})),
+    ):  # fmt: skip
+        right = _binding("RoleBinding", "test-view", {"namespace": seen}, role="view")
+        plane.kubectl("apply", "-f", "-", input=json.dumps(right))
+        for namespace in (seen, hidden):
+            apply(plane, namespace, a_live_pod("waits", scheduler="nobody-serves-this"))
+        with served("--kubeconfig", plane.kubeconfig("nobody")) as pages:
+            pages.wait_until_read()
+            with opened(browser, pages) as found:
+                page = found.go("/", live=True)
+                expect(page.locator(".looked-at")).to_contain_text(f"Only pods of {seen} are seen")
+                expect(page.locator(".looked-at")).to_contain_text("nodes look emptier than they are")
+                assert {each["pod"] for each in pages.json("/find?q=")["pods"]} == {f"{seen}/waits"}
+                apply(plane, seen, a_live_pod("later", scheduler="nobody-serves-this"))
+                expect(page.locator("#figures div", has_text="Pods that wait").locator("dd")).to_contain_text(
+                    "2", timeout=WITHIN
+                )
+
+
 KUBECTL = """#!/bin/sh
 # As kubectl does without a kubelet to ask: the scheduler is on this machine already.
 echo "$@" > "{folder}/asked"

@@ -164,6 +164,15 @@ def test_axe_finds_no_serious_violation(browser: Browser, dump: ServedPages, nam
         assert told == []
 
 
+@pytest.mark.parametrize("name", ["overview", "pending", "pod", "node", "decisions", "placement"])
+def test_axe_finds_no_serious_violation_on_a_narrow_screen(browser: Browser, dump: ServedPages, name: str) -> None:
+    with opened(browser, dump, viewport={"width": 390, "height": 800}, bypass_csp=True) as found:
+        page = found.go(PAGES[name])
+        page.evaluate(AXE)
+        problems = page.evaluate("axe.run().then(found => found.violations)")
+        assert [(each["id"], each["nodes"][0]["html"][:200]) for each in problems if each["impact"] in SERIOUS] == []
+
+
 def test_axe_would_notice(browser: Browser, dump: ServedPages) -> None:
     """The test of the test: a picture without a name, and a text that nobody can read."""
     with opened(browser, dump, bypass_csp=True) as found:

@@ -8,6 +8,7 @@ import sys
 import webbrowser
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -130,7 +131,9 @@ async def _model(options: UiOptions, policies: Policies) -> ClusterModel:
     with large_reads.without_collection():
         objects = source.objects(ALWAYS, brought)
     checks.has_cluster(objects, options.files)
-    model = ClusterModel(", ".join(each.name for each in options.files), policies, lambda: source)
+    names, now = ", ".join(each.name for each in options.files), source.now()
+    as_of = datetime.fromtimestamp(now, UTC).strftime(", as of %Y-%m-%d %H:%M UTC") if now else ""
+    model = ClusterModel(names + as_of, policies, lambda: source)
     model.begin(objects)
     model.later(service.remember_events)
     return model

@@ -20,12 +20,17 @@ class PolledKind:
     """Run `run` as a task. `synced` is set once all existing objects have been sent."""
 
     def __init__(
-        self, client: Client, resource: ApiResource, sink: Sink, on_problem: Callable[[str], None] = lambda _: None
+        self,
+        client: Client,
+        resource: ApiResource,
+        sink: Sink,
+        on_problem: Callable[[str], None] = lambda _: None,
+        namespace: str = "",
     ) -> None:
         self.resource = resource
         self.cache = ReflectorCache(resource, on_problem)
         self.synced = asyncio.Event()
-        self._client, self._sink, self._on_problem = client, sink, on_problem
+        self._client, self._sink, self._on_problem, self._namespace = client, sink, on_problem, namespace
 
     async def run(self) -> None:
         """List the kind again and again, until cancelled."""
@@ -45,7 +50,7 @@ class PolledKind:
         resource = await self._client.served(self.resource)
         if resource is not None:
             seen: set[str] = set()
-            async for page in self._client.list_pages(resource):
+            async for page in self._client.list_pages(resource, namespace=self._namespace):
                 self._send(self.cache.apply_page(page.items or (), seen))
                 await asyncio.sleep(0)
             self._send(self.cache.remove_missing(seen))

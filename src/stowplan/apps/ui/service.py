@@ -15,6 +15,7 @@ import click
 
 from stowplan.apps import http_server, plugin_kinds
 from stowplan.apps.explain.sources import ALWAYS, ClusterSource, event_time
+from stowplan.apps.explain.texts import some
 from stowplan.apps.http_server import HttpServer, Listener
 from stowplan.apps.logging import Log
 from stowplan.apps.place.kinds import KINDS
@@ -26,12 +27,12 @@ from stowplan.apps.ui.polling import PolledKind
 from stowplan.apps.ui.scheduler_feed import SchedulerFeed
 from stowplan.apps.ui.site import Site
 from stowplan.kube import credentials
-from stowplan.kube.reflector import Sink
+from stowplan.kube.reflector import Reflector, Sink
 from stowplan.kube.resources import RESOURCES
 from stowplan.objects.changes import Change
 
 CONNECTIONS = 32
-MOST_NAMES = 4  # of kinds that may not be watched
+MOST_NAMES = 4  # of kinds and namespaces that are named
 
 
 @contextmanager
@@ -66,6 +67,20 @@ def remember_events(model: ClusterModel) -> None:
     model.feed.remember(found)
 
 
+def _notes(kinds: FollowableKinds) -> Iterator[str]:
+    """Yield what a reader should know of the rights."""
+    if kinds.listed:
+        names = sorted(each.plural for each in kinds.listed)
+        what = ", ".join(names) if len(names) <= MOST_NAMES else f"{len(names)} of the kinds"
+        yield f"You may not watch {what}, so they are listed again every few seconds."
+    if kinds.namespaces:
+        out = f" ({some(kinds.left_out, MOST_NAMES)})" if kinds.left_out else ""
+        yield (
+            f"Only pods of {some(list(kinds.namespaces), MOST_NAMES)} are seen. You may not list those of other "
+            f"namespaces{out}, so nodes look emptier than they are."
+        )
+
+
 class UiService(Program):
     """Fills a model from a cluster until it is stopped."""
 
@@ -78,7 +93,7 @@ class UiService(Program):
         self.model, self._policies = model, policies
         self._kubeconfig, self._context = kubeconfig, context
         self._kinds = FollowableKinds()
-        self._polled: list[PolledKind] = []
+        self._others: list[PolledKind | Reflector] = []  # what is not followed by a watch of the whole cluster
         self._scheduler = scheduler
         self._begun = False
 
@@ -91,15 +106,14 @@ class UiService(Program):
         return credentials.load(kubeconfig or self._kubeconfig or None, self._context or None)
 
     async def prepare(self) -> None:
-        self._client = self.open_client(self.access(), CONNECTIONS)
+        access = self.access()
+        self._client = self.open_client(access, CONNECTIONS)
         wanted = plugin_kinds.read_by(self._policies.profiles.values())
         wanted |= {kind: RESOURCES[kind] for kind in (*ALWAYS, *KINDS)}
-        self._kinds = await self.unless_stopped(followable(self._client, wanted.values())) or FollowableKinds()
+        asking = followable(self._client, wanted.values(), access.namespace)
+        self._kinds = await self.unless_stopped(asking) or FollowableKinds()
         self.model.unseen = self._kinds.unseen
-        if self._kinds.listed:
-            names = sorted(each.plural for each in self._kinds.listed)
-            what = ", ".join(names) if len(names) <= MOST_NAMES else f"{len(names)} of the kinds"
-            self.model.notes = [f"You may not watch {what}, so they are listed again every few seconds."]
+        self.model.notes = list(_notes(self._kinds))
         if self._kinds.unseen:
             click.echo(f"Not seen, for lack of rights: {', '.join(self._kinds.unseen)}.", err=True)
 
@@ -107,17 +121,24 @@ class UiService(Program):
         for resource in self._kinds.watched:
             self.follow(self._client, resource, self._sink())
         for resource in self._kinds.listed:
-            polled = PolledKind(self._client, resource, self._sink(), lambda text: self.log.warning(text))
-            self._polled.append(polled)
-            self.start_task(polled.run())
+            self._others.append(PolledKind(self._client, resource, self._sink(), self.log.warning))
+        pods, warn = RESOURCES["Pod"], self.log.warning
+        for name, may_watch in self._kinds.namespaces.items():
+            self._others.append(
+                Reflector(self._client, pods, self._sink(), namespace=name, on_problem=warn)
+                if may_watch
+                else PolledKind(self._client, pods, self._sink(), warn, name)
+            )
+        for each in self._others:
+            self.start_task(each.run())
 
     async def wait_for_sync(self) -> None:
         await super().wait_for_sync()
-        for each in self._polled:
+        for each in self._others:
             await each.synced.wait()
 
     def caches_synced(self) -> None:
-        caches = [*(each.cache for each in self.reflectors.values()), *(each.cache for each in self._polled)]
+        caches = [*(each.cache for each in self.reflectors.values()), *(each.cache for each in self._others)]
         self._begun = True
         self.model.begin([found for cache in caches for found in cache.objects.values()])
         self.model.later(remember_events)
