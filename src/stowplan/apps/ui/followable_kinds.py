@@ -39,7 +39,10 @@ class FollowableKinds:
 
 
 async def followable(client: Client, wanted: Iterable[ApiResource], own: str) -> FollowableKinds:
-    """Try all kinds. Raises ConfigError if nodes, or pods anywhere, cannot be listed. `own`: the context's namespace."""
+    """Try all kinds. Raises ConfigError if nodes, or pods anywhere, cannot be listed.
+
+    `own`: the namespace of the context.
+    """
     kinds, found = list(wanted), FollowableKinds()
     answers = await asyncio.gather(*(_tried(client, each) for each in kinds))
     for resource, (may_list, may_watch, refusal) in zip(kinds, answers, strict=True):
