@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from stowplan.apps import json_output
 from stowplan.apps.explain import answer_json
 from stowplan.apps.explain.texts import counted
@@ -100,12 +102,23 @@ def _group(cause: str, kinds: Sequence[Sequence[Json]]) -> Markup:
     number = sum(map(len, kinds))
     if cause == GETS_NODE:
         return part(cause, _placed([item for items in kinds for item in items]), note=counted(number, "pod"))
+    merged: dict[bytes, list[Json]] = {}
+    for items in kinds:
+        merged.setdefault(_help(items[0]), []).extend(items)
+    kinds = list(merged.values())
     shown = [_kind(items) for items in kinds[:MOST_KINDS]]
     rest = len(kinds) - MOST_KINDS
     more = (
         element("p", f"… and {rest} more kinds of pods in the JSON of this page", class_="note") if rest > 0 else None
     )
     return part(cause, *shown, more, note=counted(number, "pod"))
+
+
+def _help(item: Json) -> bytes:
+    """Return what is said of a pod: the members of a group, for example, have the same causes, and the same helps."""
+    remedies_ = [(each["text"], each["commands"]) for each in item["remedies"]]
+    rest = (item[name] for name in ("podCauses", "causes", "waits", "never", "bounded"))
+    return msgspec.json.encode([remedies_, *rest])
 
 
 def _placed(items: Sequence[Json]) -> Markup:
@@ -124,11 +137,17 @@ def _margin(item: Json) -> str:
 def _kind(items: Sequence[Json]) -> Markup:
     """Return a card about pods that are alike, and fare alike."""
     first, names = items[0], []
+    kinds = len({each["alike"] for each in items})
+    others = f"The same holds for {counted(kinds - 1, 'other')} here." if kinds > 1 else ""
     for each in items[:MOST_NAMES]:
         names.append(element("li", pod_link(each["pod"]), _where(each)))
     if len(items) > MOST_NAMES:
         names.append(element("li", f"and {len(items) - MOST_NAMES:,} more"))
-    shown: list[Child] = [element("p", first["sentence"], class_="sentence"), element("ul", *names, class_="names")]
+    shown: list[Child] = [
+        element("p", first["sentence"], class_="sentence"),
+        element("p", others, class_="note") if others else None,
+        element("ul", *names, class_="names"),
+    ]
     shown += [
         element("h3", "What would help, each tried") if first["remedies"] else None,
         remedies(first) or element("p", "No remedy was found."),
