@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from stowplan.apps.cli import main
 from tests.apps.ui import busy_cluster
 from tests.apps.ui.pages_process import PAGES, ServedPages, served
+from tests.apps.ui.screenshots import simulated
 
 
 @pytest.fixture(scope="module")
@@ -176,8 +177,7 @@ def test_no_query_breaks_a_page(pages: ServedPages, path: str) -> None:
 
 
 def test_without_a_cluster_pages_say_what_to_start(tmp_path: Path) -> None:
-    (tmp_path / "summary.json").write_text('{"pods": {}}', encoding="utf-8")
-    with served("--simulation", tmp_path) as found:
+    with served("--simulation", simulated(tmp_path)) as found:
         status, body = found.get("/")
         assert status == 503 and "--from DUMP" in text_of(body)
         assert found.get("/api/")[0] == 503

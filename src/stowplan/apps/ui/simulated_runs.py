@@ -12,6 +12,7 @@ import msgspec
 
 from stowplan.apps.simulate.output_files import RUN, SERIES, SUMMARY
 from stowplan.objects.errors import ConfigError
+from stowplan.simulation.report import page
 from stowplan.simulation.report.report_run import CauseHistory, FillHistory, ReportRun
 
 LARGEST = 512 << 20  # bytes of a file
@@ -52,6 +53,19 @@ def _runs(folder: Path) -> Iterator[ReportRun]:
 
 
 def _run(folder: Path) -> ReportRun:
+    """Return a run that can be shown."""
+    found = _read_run(folder)
+    try:
+        for _ in page.parts([found]):
+            pass
+    except Exception as error:  # whatever a file says instead of figures
+        file = folder / (RUN if (folder / RUN).is_file() else SUMMARY)
+        problem = f"has figures that cannot be shown: {type(error).__name__}: {error}"
+        raise ConfigError(problem, file=str(file), remedy="let `stowplan simulate --out` write it anew") from None
+    return found
+
+
+def _read_run(folder: Path) -> ReportRun:
     """Return a run; one of an older Stowplan has no map of the nodes over time."""
     name, file = folder.name or str(folder.resolve().name), folder / RUN
     if file.is_file():
@@ -62,9 +76,16 @@ def _run(folder: Path) -> ReportRun:
         return msgspec.structs.replace(found, name=name)
     figures = _json(folder / SUMMARY)
     series = folder / f"{SERIES}.jsonl"
-    rows = [json.loads(line) for line in _read(series).splitlines()] if series.is_file() else []
+    rows = _lines(series) if series.is_file() else []
     nothing = FillHistory([0.0], [], {}), CauseHistory([0.0], {})
     return ReportRun(name=name, facts={}, figures=figures, series=rows, waits=[], fill=nothing[0], causes=nothing[1])
+
+
+def _lines(file: Path) -> list[dict[str, Any]]:
+    try:
+        return [json.loads(line) for line in _read(file).splitlines()]
+    except ValueError as error:
+        raise ConfigError(f"has a line that is no JSON: {error}", file=str(file)) from None
 
 
 def _json(file: Path) -> dict[str, Any]:
