@@ -9,7 +9,7 @@ READY := .venv/.ready
 WORKERS ?= 3
 PYTEST := $(BIN)/pytest -q -n $(WORKERS) --dist loadscope --no-loadscope-reorder --max-worker-restart=0
 
-.PHONY: setup demo docs browser test-tools test test-full check lint types imports format bench bench-quick bench-live bench-start bench-explain bench-what-if bench-load bench-scale bench-fgd bench-history bench-embedded oracle soak kube-tests controlplane image image-lock helm chart clean help
+.PHONY: setup demo docs browser screenshots bench-ui test-tools test test-full check lint types imports format bench bench-quick bench-live bench-start bench-explain bench-what-if bench-load bench-scale bench-fgd bench-history bench-embedded oracle soak kube-tests controlplane image image-lock helm chart clean help
 
 help:                ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 16
@@ -35,12 +35,15 @@ NEW_ENOUGH = $(OWN_PYTHON) -c 'import sys; v = sys.version_info; v >= (3, 11) or
 demo: $(RUNS)        ## the policies in seven scenes, on clusters in one process; ARGS='--pause' waits between scenes
 	@$(BIN)/stowplan demo $(ARGS)
 
-browser:             ## install Chromium for the tests of reports, where there is none (Debian; with sudo unless you are root)
+browser:             ## install Chromium for the tests of pages, where there is none (Debian; with sudo unless you are root)
 	@for each in $(BROWSERS); do command -v $$each && exit; done; \
 	$(AS_ROOT) apt-get update && $(AS_ROOT) apt-get install -y --no-install-recommends chromium fonts-liberation
 
 BROWSERS = chromium chromium-browser google-chrome google-chrome-stable
 AS_ROOT = $(shell test "$$(id -u)" = 0 || echo sudo)
+
+screenshots: setup   ## pictures of each page of `stowplan ui` in build/screenshots (needs Chromium); ARGS='--readme' for the README's
+	$(BIN)/python -m tests.apps.ui.screenshots $(ARGS)
 
 test-tools: setup    ## fetch Prometheus and promtool for the tests of alerts and dashboards (Debian; nothing is installed)
 	-@$(BIN)/python -m tests.monitoring.tools
@@ -102,6 +105,9 @@ bench-fgd: setup     ## six policies beside the published results of the GPU stu
 
 bench-history: setup ## add the figures of the last runs to benchmarks/history.csv and say what got worse; ARGS='--check'
 	$(BIN)/python -m benchmarks.history $(ARGS)
+
+bench-ui: setup      ## 500 changes a second on the page of 5,000 nodes, and the CPU of three event streams; ARGS='--check'
+	$(BIN)/python -m benchmarks.ui $(ARGS)
 
 bench-embedded: setup ## 2,000 nodes and 20,000 pods in an embedded cluster, about a minute
 	$(BIN)/python -m benchmarks.embedded $(ARGS)

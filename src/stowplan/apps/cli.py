@@ -17,6 +17,7 @@ from stowplan.apps.kube_scheduler_flags import KubeSchedulerCommand, boolean_opt
 from stowplan.apps.run_flags import recording_options
 from stowplan.apps.shadow.commands import shadow
 from stowplan.apps.simulate.commands import simulate
+from stowplan.apps.ui.commands import ui
 from stowplan.apps.what_if.commands import what_if
 from stowplan.objects.errors import ConfigError, StowplanError
 
@@ -177,6 +178,7 @@ def explain(**options: Any) -> None:
 @click.option("--token", default="", help="The bearer token that clients must send; with --rbac the administrator's.")
 @click.option("--rbac", is_flag=True, help="Authenticate and authorize requests by RBAC, over HTTPS.")
 @click.option("--scheduler/--no-scheduler", default=True, show_default=True, help="Run Stowplan in the cluster.")
+@click.option("--ui/--no-ui", default=True, show_default=True, help="Serve the pages of `stowplan ui`.")
 @click.option("--config", type=click.Path(path_type=Path), help="The KubeSchedulerConfiguration of the scheduler.")
 @PLUGIN_PATH
 @FEATURE_GATES
@@ -188,7 +190,7 @@ def up(**options: Any) -> None:
     sys.exit(command.run(command.UpOptions(**options)))
 
 
-for _each in (bundle, simulate, what_if, capacity, shadow):
+for _each in (bundle, simulate, what_if, capacity, shadow, ui):
     main.add_command(_each)
 
 

@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
 from stowplan.apps import certificates
@@ -52,6 +54,7 @@ class Pages:
     """`health` and `readiness`: checks by name. `get` and `post`: pages by path.
 
     `resource_of` returns the resource that a client needs a right to; None if a right to the path is enough.
+    `guard` is asked before any page, health included.
     """
 
     health: dict[str, Check] = field(default_factory=dict)
@@ -59,6 +62,7 @@ class Pages:
     get: dict[str, Page] = field(default_factory=dict)
     post: dict[str, Page] = field(default_factory=dict)
     resource_of: ResourceOf | None = None
+    guard: Middleware | None = None
 
 
 class ListenOptions(Protocol):
@@ -186,9 +190,8 @@ class HttpServer:
             return runner.server()
 
         sockets = SocketListener(protocol, self.connections, listener.tls)
-        app = web.Application(
-            middlewares=[self._guard(sockets, authorizer, listener.security)], client_max_size=MAX_BODY_BYTES
-        )
+        guards = [self._guard(sockets, authorizer, listener.security), *([pages.guard] if pages.guard else [])]
+        app = web.Application(middlewares=guards, client_max_size=MAX_BODY_BYTES)
         for path in ("/healthz", "/livez"):
             self._route_health(app, path, pages.health)
         self._route_health(app, "/readyz", {**pages.health, **pages.readiness})
@@ -212,7 +215,11 @@ class HttpServer:
                         if refused is not None:
                             return _refusal(*refused)
                         prove()
-                    return await handler(request)
+                        request.may = partial(_may, authorizer, request)
+                    response = await handler(request)
+                    if isinstance(response, web.StreamedResponse):
+                        response.parts = _served(sockets, request.transport, response.parts)
+                    return response
                 except (web.HTTPException, ConnectionError):
                     raise
                 except Exception as error:
@@ -249,6 +256,22 @@ class HttpServer:
 
         app.router.add_get(path, health)
         app.router.add_get(path + "/{name}", one)
+
+
+async def _may(authorizer: Authorizer, request: web.PageRequest, right: Mapping[str, str]) -> bool:
+    """Return whether the client of a request has a right to a resource."""
+    return await authorizer.refusal(request.headers.get("Authorization", ""), request.path, dict(right)) is None
+
+
+async def _served(
+    sockets: SocketListener, transport: asyncio.BaseTransport | None, parts: AsyncGenerator[bytes, None]
+) -> AsyncGenerator[bytes, None]:
+    """Yield the parts of an answer that goes on; its connection counts as busy as long as it does."""
+    with sockets.serving(transport) as prove:
+        prove()
+        async with aclosing(parts):
+            async for part in parts:
+                yield part
 
 
 def health_response(checks: dict[str, Check], path: str, *, verbose: bool) -> web.PageResponse:

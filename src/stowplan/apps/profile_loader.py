@@ -251,3 +251,15 @@ def defaults(gates: FeatureGates = DEFAULT_GATES) -> tuple[Configuration, dict[s
     plugins = registry(gates=gates)
     configuration = config.default(plugins.implements)
     return configuration, build_all(configuration, plugins)
+
+
+def for_questions(
+    file: Path | None, plugin_path: Sequence[Path] = (), gates: FeatureGates = DEFAULT_GATES
+) -> tuple[Configuration, dict[str, Profile]]:
+    """Return what questions about pods are answered by: without a file the default profile, for `default-scheduler`
+    and for our own name.
+    """
+    if file is not None:
+        return read_configuration(file, plugin_path, gates)
+    configuration, profiles = defaults(gates)
+    return configuration, profiles | {OWN_NAME: next(iter(profiles.values()))}

@@ -23,6 +23,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import msgspec
+
 from stowplan.kube import exec_plugin, kubeconfig, proxy, tls
 from stowplan.kube.file_versions import versions
 from stowplan.kube.kubeconfig import KubeconfigCluster, KubeconfigUser, ResolvedContext
@@ -200,9 +202,12 @@ def load(
     service_account: Path = SERVICE_ACCOUNT,
     now: Callable[[], float] = time.time,
     instead_of_exec: str = "",
+    forwarded: str = "",
 ) -> Access:
     """The cluster that the file, the environment or the service account of this pod names.
 
+    `forwarded`: the address of a server within that cluster, over a connection that the API server forwards. Its
+    certificate is not checked: the way there is safe, and the server made it itself.
     `instead_of_exec`: no program may be run for credentials; this is the remedy for somebody who needs one.
     """
     environ = os.environ if environ is None else environ
@@ -214,6 +219,9 @@ def load(
         problem = "found an exec plugin, but nothing is run here"
         raise ConfigError(problem, path="user.exec", file=resolved.user.file, remedy=instead_of_exec)
     exec_plugin.check(resolved)
+    if forwarded:
+        there = KubeconfigCluster(server=forwarded, insecure_skip_tls_verify=True)
+        resolved = msgspec.structs.replace(resolved, cluster=there)
     return Access(resolved, environ=environ, now=now)
 
 

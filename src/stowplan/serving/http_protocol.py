@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import aclosing
 from http import HTTPStatus
 from typing import cast
 
@@ -30,6 +31,7 @@ from stowplan.serving.web import (
     HTTPRequestTimeout,
     PageRequest,
     PageResponse,
+    StreamedResponse,
 )
 
 MOST_OF_HEAD = 16 * 1024  # bytes of the request line and the headers, or between two parts of a body, or after it
@@ -93,6 +95,7 @@ class HttpProtocol(asyncio.Protocol):
         self._unparsed = b""
         self._loose = 0  # bytes since the last head or part of a body ended
         self._in_head, self._ends, self._deaf, self._writable = True, False, False, True
+        self._may_write, self._streams = asyncio.Event(), False
         self._heard_all = False  # the client sends no more
         self._by_tls = False
         self._target, self._headers, self._body = b"", Headers(), RequestBody(self)
@@ -107,6 +110,7 @@ class HttpProtocol(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002
         self._runner.connections.discard(self)
         self._transport = None
+        self._may_write.set()
         self._waiting.clear()
         self._unparsed = b""
         self._body.fail(ConnectionResetError("the client is gone"))
@@ -114,20 +118,22 @@ class HttpProtocol(asyncio.Protocol):
             self._task.cancel()  # nobody reads the answer, and what it waits for may take long
 
     def eof_received(self) -> bool:
-        """A client that sends no more may still read its answers."""
+        """A client that sends no more may still read its answers; not one that goes on without end."""
         self._ends = self._heard_all = True
         if not self._unparsed:
             self._nothing_follows()
-        if self._transport is None or self._by_tls:  # TLS cannot be closed by half
+        if self._transport is None or self._by_tls or self._streams:  # TLS cannot be closed by half
             return False
         return self._task is not None or bool(self._waiting)
 
     def pause_writing(self) -> None:
         self._writable = False
+        self._may_write.clear()
         self.pause()
 
     def resume_writing(self) -> None:
         self._writable = True
+        self._may_write.set()
         self._answer_next()
         self._parse()
 
@@ -260,6 +266,9 @@ class HttpProtocol(asyncio.Protocol):
     async def _answer(self, request: PageRequest, body: RequestBody, goes_on: bool) -> None:
         try:
             response = await self._runner.app.answer(request)
+            if isinstance(response, StreamedResponse):
+                await self._stream(response, head_only=request.method == "HEAD")
+                return
         except ConnectionError:
             self.abort()
             return
@@ -278,12 +287,34 @@ class HttpProtocol(asyncio.Protocol):
         else:
             self._linger()
 
+    async def _stream(self, response: StreamedResponse, *, head_only: bool) -> None:
+        """Send each part as it comes, until there are no more or the client is gone."""
+        async with aclosing(response.parts) as parts:
+            self._write(response, goes_on=False, head_only=True)
+            if head_only or self._heard_all:
+                self._close()
+                return
+            self._streams = True
+            try:
+                async for part in parts:
+                    if self._transport is None:
+                        return
+                    self._transport.write(part)
+                    if not self._writable:
+                        async with asyncio.timeout(response.patience):
+                            await self._may_write.wait()
+            except Exception:  # too slow, or a part could not be made: half an answer has no other end
+                self.abort()
+                return
+        self._close()
+
     def _write(self, response: PageResponse, *, goes_on: bool, head_only: bool = False) -> None:
         if self._transport is None:
             return
+        length = {} if isinstance(response, StreamedResponse) else {"Content-Length": str(len(response.body))}
         headers = {
             "Date": time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime()),
-            "Content-Length": str(len(response.body)),
+            **length,
             "Connection": "keep-alive" if goes_on else "close",
             **response.headers,
         }

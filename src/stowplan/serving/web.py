@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from functools import cached_property
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Protocol
@@ -59,6 +59,7 @@ class PageRequest:
     """A request whose headers are complete.
 
     `match_info`: the parts of the path that its page names. `decoded`: what a page made of the body, to be used again.
+    `may` says whether the client has a right; a server that asks for none lets everybody do everything.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class PageRequest:
         self._raw, _, self._raw_query = target.partition(b"?")
         self.match_info: dict[str, str] = {}
         self.decoded: object = None
+        self.may: Callable[[Mapping[str, str]], Awaitable[bool]] = _may
         self.client_max_size = MAX_BODY_BYTES
         self._body = body
 
@@ -95,6 +97,10 @@ class PageRequest:
         return (await self.read()).decode()
 
 
+async def _may(_right: Mapping[str, str]) -> bool:
+    return True
+
+
 class PageResponse:
     """An answer: a status, headers and a body."""
 
@@ -112,6 +118,20 @@ class PageResponse:
         given.setdefault("Content-Type", content_type or plain)
         self.status, self.headers = status, given
         self.body = text.encode() if text is not None else body or b""
+
+
+class StreamedResponse(PageResponse):
+    """An answer that goes on, such as server-sent events: each part is sent as it comes. The connection ends with it.
+
+    A client that reads too slowly is waited for; one that reads nothing for `patience` seconds is let go.
+    """
+
+    def __init__(
+        self, parts: AsyncGenerator[bytes, None], *, content_type: str, headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(headers=headers, content_type=content_type)
+        self.parts = parts
+        self.patience = 30.0
 
 
 Handler = Callable[[PageRequest], Awaitable[PageResponse]]

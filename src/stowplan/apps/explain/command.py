@@ -21,7 +21,17 @@ import click
 from rich.console import Console
 
 from stowplan.apps import json_output, plugin_kinds, profile_loader
-from stowplan.apps.explain import answer_json, checks, lacking_workloads, output, pages, placements, targets, what_if
+from stowplan.apps.explain import (
+    answer_json,
+    checks,
+    in_order,
+    lacking_workloads,
+    output,
+    pages,
+    placements,
+    targets,
+    what_if,
+)
 from stowplan.apps.explain.admission import Admission, Submission
 from stowplan.apps.explain.answers import Answer, not_asked
 from stowplan.apps.explain.in_order import InOrder, in_queue_order
@@ -76,7 +86,9 @@ def run(options: ExplainOptions, console: Console | None = None) -> int:
         source = _source(options, closing)
         if only_placements:  # on a hub, which may have neither pods nor nodes
             return _placements(options, source, submitted, console)
-        configuration, profiles = _configured(options)
+        configuration, profiles = profile_loader.for_questions(
+            options.config, options.plugin_path, options.feature_gates
+        )
         return _Run(options, configuration, profiles, source, console).answer(submitted)
 
 
@@ -89,14 +101,6 @@ def _check(options: ExplainOptions) -> None:
         raise ConfigError("found -f and pods of the cluster", remedy="explain files and pods one after the other")
     if options.replicas is not None and not options.filenames:
         raise ConfigError("found --replicas without -f", remedy="name a manifest with -f")
-
-
-def _configured(options: ExplainOptions) -> tuple[Configuration, dict[str, Profile]]:
-    """Return the configuration; without a file the default profile, for `default-scheduler` and for our own name."""
-    if options.config is not None:
-        return profile_loader.read_configuration(options.config, options.plugin_path, options.feature_gates)
-    configuration, profiles = profile_loader.defaults(options.feature_gates)
-    return configuration, profiles | {profile_loader.OWN_NAME: next(iter(profiles.values()))}
 
 
 def _source(options: ExplainOptions, closing: ExitStack) -> ObjectSource:
@@ -227,16 +231,13 @@ class _Run:
     def _pending(self) -> int:
         selector = targets.parse_selector(self._options.selector)
         pending = targets.selected(self._snapshot.pods, selector, self._namespace, everywhere=self._options.everywhere)
-        others = {pod.key: pod.scheduler_name for pod in pending if self._is_foreign(pod)}
+        others = {pod.key: pod.scheduler_name for pod in pending if self._explainer.is_foreign(pod)}
         if others:
             names = ", ".join(sorted(set(others.values())))
             told = f"{counted(len(others), 'pod')} of {names}. Name that scheduler's configuration with --config."
             click.echo(f"Judged with another profile, after the others: {told}", err=True)
         asked = {pod.key for pod in pending}
-        before = targets.selected(self._snapshot.pods, None, self._namespace, everywhere=True)
-        order = InOrder(self._explainer)
-        chosen = [pod for pod in before if pod.key in asked or not self._is_foreign(pod)]
-        order.all(in_queue_order(self._explainer, chosen), asked)
+        order = in_order.judged(self._explainer, asked)
         answers = order.answers()
         self._note_answers(answers)
         self._lacking = self._lacking_workloads() if selector is None else []
@@ -269,10 +270,6 @@ class _Run:
         pods, objects = self._snapshot.pods.values(), self._snapshot.objects.values()
         documents, owners = self._source.workloads(namespace), self._explainer.owners
         return list(lacking_workloads.find(objects, documents, pods, owners, self._shortages, namespace))
-
-    def _is_foreign(self, pod: Pod) -> bool:
-        """True for a pod of a scheduler that is at work, and whose configuration is not known here."""
-        return pod.scheduler_name not in self._profiles and not self._explainer.schedulers.of(pod.scheduler_name).absent
 
     # -- pods of manifests
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import replace
 
-from stowplan.apps.explain import replicas
+from stowplan.apps.explain import replicas, targets
 from stowplan.apps.explain.answers import Answer, FurtherPod
 from stowplan.apps.explain.pod_explainer import PodExplainer
 from stowplan.engine.explain import Explanation
@@ -131,6 +131,18 @@ class InOrder:
                 behind = self.placed[self._since[at] :]
                 found[at] = replicas.tried(self._explainer, found[at], pods, behind)
         return found
+
+
+def judged(explainer: PodExplainer, asked: Collection[str]) -> InOrder:
+    """Let all pending pods come, in queue order; `asked` are the keys of those that need an answer.
+
+    A pod of another scheduler that is at work takes no room from others: nobody here knows what that one will do.
+    """
+    pending = targets.selected(explainer.snapshot.pods, None, "", everywhere=True)
+    order = InOrder(explainer)
+    chosen = [pod for pod in pending if pod.key in asked or not explainer.is_foreign(pod)]
+    order.all(in_queue_order(explainer, chosen), asked)
+    return order
 
 
 def _outcome(pod: Pod, explanation: Explanation | None) -> FurtherPod:

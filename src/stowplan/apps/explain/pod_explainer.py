@@ -63,6 +63,11 @@ class PodExplainer:
         labels = frozenset(pod.labels.items()) if owner is None else None
         return pod.namespace, owner, labels, msgspec.json.encode(pod.spec, enc_hook=str)
 
+    def is_foreign(self, pod: Pod) -> bool:
+        """True for a pod of a scheduler that is at work, and whose configuration is not known here."""
+        known = pod.scheduler_name in self.snapshot.profiles
+        return not known and not self.schedulers.of(pod.scheduler_name).absent
+
     def explanation(self, pod: Pod) -> Explanation | None:
         """Return where a pod would go now; None if nobody serves it."""
         serving = self._serving(pod)

@@ -54,6 +54,16 @@ class Snapshot:
         self._groups.clear()
         return found
 
+    def forget(self, found: Object) -> None:
+        """The object is gone from the cluster."""
+        self.objects.pop((type(found).__name__, found.key), None)
+        if isinstance(found, Pod):
+            self.remove(found)
+            return
+        self.engine.handle(Gone(found), 0.0)
+        self._answers.clear()
+        self._groups.clear()
+
     def place(self, pod: Pod, node: str) -> None:
         """From now on the pod is on this node."""
         self.put(msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=node)))

@@ -174,6 +174,15 @@ class ClusterSource:
     def now(self) -> float:
         return time.time()
 
+    def all_events(self) -> list[Document]:
+        """All events of the cluster: what is said of decisions before somebody looked."""
+        return self._run(self._listed(EVENTS, "")) or []
+
+    def read_again(self) -> None:
+        """Forget what was read, for a question that is asked later."""
+        self._read.clear()
+        self._asked_leases = False
+
 
 async def _connected(kubeconfig: str, context: str) -> tuple[Client, str]:
     access = credentials.load(kubeconfig or None, context or None)
@@ -226,6 +235,16 @@ class FileSource:
 
     def events(self, key: str) -> list[Document]:
         return [each for each in self._of_kind("Event") if _regards(each, key)]
+
+    def all_events(self) -> list[Document]:
+        """All events in the files."""
+        return self._of_kind("Event")
+
+    def read_again(self) -> None:
+        """Files do not change."""
+
+    def close(self) -> None:
+        """Nothing is open."""
 
     def limit_ranges(self, namespace: str) -> list[Document]:
         return [each for each in self._of_kind("LimitRange") if _metadata(each).get("namespace") == namespace]

@@ -1,6 +1,7 @@
 """The pages of `stowplan run`, beside those that every program has.
 
 /configz                              the configuration in force
+/debug/decisions                      what is decided, as it happens: a line of JSON each, without end
 /debug/decisions/NAMESPACE/POD        the last decision about a pod
 /debug/explain/NAMESPACE/POD          where a pod would go now, what keeps it from a node, and what would help
 /debug/podgroups                      the pod groups
@@ -47,6 +48,13 @@ def of(service: SchedulerService, loop: asyncio.AbstractEventLoop) -> Pages:
         key = f"{request.match_info['namespace']}/{request.match_info['pod']}"
         return await read(_last_decision(service, key), f"no decision about {key} is remembered")
 
+    async def decisions(request: web.PageRequest) -> web.PageResponse:
+        async def may_list(namespace: str) -> bool:
+            return await request.may({"verb": "list", "group": "", "resource": "pods", "namespace": namespace})
+
+        lines = service.decision_stream.follow(may_list)
+        return web.StreamedResponse(lines, content_type="application/x-ndjson")
+
     async def explain(request: web.PageRequest) -> web.PageResponse:
         key = f"{request.match_info['namespace']}/{request.match_info['pod']}"
         return await read(_explained(service, key), f"{key} is no pod of this scheduler")
@@ -57,6 +65,7 @@ def of(service: SchedulerService, loop: asyncio.AbstractEventLoop) -> Pages:
     pages = engine_pages(service, service.engine_loop, service.metrics.text)
     pages.get |= {
         "/configz": configz,
+        "/debug/decisions": decisions,
         "/debug/decisions/{namespace}/{pod}": decision,
         "/debug/explain/{namespace}/{pod}": explain,
         "/debug/podgroups": podgroups,

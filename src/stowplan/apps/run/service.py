@@ -31,6 +31,7 @@ from stowplan.apps.run.foreign_bindings import ForeignBindings
 from stowplan.apps.run.metrics import Metrics
 from stowplan.apps.run.options import RunOptions
 from stowplan.apps.run.recount import Recounter
+from stowplan.apps.run.streamed_decisions import DecisionStream
 from stowplan.apps.run.tie_draw import TieDraw
 from stowplan.apps.watchdog.stack import PluginQuestion
 from stowplan.engine import reports
@@ -73,6 +74,8 @@ class SchedulerService(Program):
             log or Log(options.v, options.logging_format), election=options.election(self.loaded.configuration)
         )
         self._recording = self._begin_recording()
+        self.decision_stream = DecisionStream()
+        self.on_report: Callable[[reports.Report], None] | None = None  # told of each report, too: the pages of `up`
         self.metrics = Metrics()
         self.metrics.pod_of = self._pod
         self.plugin_problems = PluginProblemLog(self.log)
@@ -355,6 +358,9 @@ class SchedulerService(Program):
 
     def _report(self, report: reports.Report) -> None:
         self.metrics.report(report)
+        self.decision_stream.report(report)
+        if self.on_report is not None:
+            self.on_report(report)
         if self._decision_file is not None:
             self._decision_file.reported(report)
         if isinstance(report, reports.PluginMisbehaved):

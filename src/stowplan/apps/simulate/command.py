@@ -71,14 +71,16 @@ def run(options: SimulateOptions, gate: FigureGate, configuration: str, stream: 
     if options.report is not None:
         report_file.prepare(options.report, options.sample)
     found = prepared(options)
+    is_followed = options.report is not None or (options.out is not None and options.sample != 0)
     with RunProgress(found) as progress:
-        found.run(progress.moment if options.report is None else followed.following(progress.moment))
+        found.run(followed.following(progress.moment) if is_followed else progress.moment)
     told = figures(found)
     tell_skipped(found.problems)
+    shown = followed.finished(found, told) if is_followed else None
     if options.out is not None:
-        output_files.write(options.out, found, told)
-    if options.report is not None:
-        report_file.write(options.report, [followed.finished(found, told)])
+        output_files.write(options.out, found, told, shown)
+    if options.report is not None and shown is not None:
+        report_file.write(options.report, [shown])
     judged = list[JudgedExpectation]()
     if gate.expected:
         judged = gate.judged(

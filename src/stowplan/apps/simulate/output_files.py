@@ -1,5 +1,7 @@
 """The files of `--out`: summary.json, series.jsonl and pods.jsonl, and the latter two as Parquet with pyarrow.
 
+run.json has what a report shows of the run, for `stowplan ui --simulation`: how full each node was over time.
+
 Of several runs there are comparison.json, and runs.jsonl with the figures of each.
 """
 
@@ -9,12 +11,15 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from stowplan.apps.simulate import parquet
 from stowplan.objects.errors import ConfigError
 from stowplan.simulation import output
+from stowplan.simulation.report.report_run import ReportRun
 from stowplan.simulation.run import Simulation
 
-SUMMARY, SERIES, PODS = "summary.json", "series", "pods"
+SUMMARY, SERIES, PODS, RUN = "summary.json", "series", "pods", "run.json"
 COMPARISON, RUNS = "comparison.json", "runs.jsonl"
 
 
@@ -26,10 +31,12 @@ def prepare(folder: Path) -> None:
         raise ConfigError(f"cannot be made: {error.strerror}", file=str(folder)) from None
 
 
-def write(folder: Path, run: Simulation, figures: Mapping[str, Any]) -> None:
-    """Write the files of a run."""
+def write(folder: Path, run: Simulation, figures: Mapping[str, Any], shown: ReportRun | None = None) -> None:
+    """Write the files of a run. `shown`: what a report shows of it."""
     try:
         (folder / SUMMARY).write_bytes(output.summary(figures))
+        if shown is not None:
+            (folder / RUN).write_bytes(msgspec.json.encode(shown))
         _rows(folder / f"{SERIES}.jsonl", run.recorder.series)
         _rows(folder / f"{PODS}.jsonl", output.outcome_rows(run))
         if parquet.write(folder / f"{SERIES}.parquet", run.recorder.series):

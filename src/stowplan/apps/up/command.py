@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,7 @@ class UpOptions:
     token: str = ""
     rbac: bool = False
     scheduler: bool = True
+    ui: bool = True
     config: Path | None = None
     plugin_path: tuple[Path, ...] = ()
     feature_gates: FeatureGates = DEFAULT_GATES
@@ -91,19 +92,43 @@ async def _work(
 ) -> None:
     """Say how to use the cluster, and schedule in it, until `stop` is set. `wanted`: the first choice of a file."""
 
-    def show(schedulers: tuple[str, ...]) -> None:
+    def show(schedulers: tuple[str, ...], pages: str) -> None:
         taken = wanted if wanted != options.kubeconfig else None
-        hints.show(options.kubeconfig, cluster.url, loaded, schedulers, rbac=options.rbac, taken=taken)
+        hints.show(options.kubeconfig, cluster.url, loaded, schedulers, rbac=options.rbac, taken=taken, pages=pages)
 
     if not options.scheduler:
-        show(())
-        await stop.wait()
+        with _pages(options, None) as address:
+            show((), address)
+            await stop.wait()
         return
-    code = (*options.plugin_path, *((options.config.parent,) if options.config else ()))
+    code = code_of(options)
     started = scheduling(options.kubeconfig, Log(options.v), options.config, code, feature_gates=options.feature_gates)
     async with started as (service, working):
-        show(tuple(service.loaded.profiles))
-        await asyncio.wait((working, asyncio.ensure_future(stop.wait())), return_when=asyncio.FIRST_COMPLETED)
+        with _pages(options, service) as address:
+            show(tuple(service.loaded.profiles), address)
+            await asyncio.wait((working, asyncio.ensure_future(stop.wait())), return_when=asyncio.FIRST_COMPLETED)
+
+
+@contextmanager
+def _pages(options: UpOptions, service: SchedulerService | None) -> Iterator[str]:
+    """Serve the pages, unless they are not wanted; yield their address."""
+    if not options.ui:
+        yield ""
+        return
+    from stowplan.apps.ui.command import UiOptions, policies_of  # imports what only pages need
+    from stowplan.apps.up.pages import ClusterPages
+
+    kubeconfig = str(options.kubeconfig)
+    policies = policies_of(
+        UiOptions(kubeconfig, config=options.config, plugin_path=code_of(options), feature_gates=options.feature_gates)
+    )
+    with ClusterPages(policies, options.kubeconfig, service, Log(options.v)).served() as address:
+        yield address
+
+
+def code_of(options: UpOptions) -> tuple[Path, ...]:
+    """Return the folders that code of plugins may come from."""
+    return (*options.plugin_path, *((options.config.parent,) if options.config else ()))
 
 
 def check_amount(flag: str, text: str) -> None:

@@ -16,16 +16,18 @@ _DEFAULT = "default-scheduler"
 
 def show(
     kubeconfig: Path, url: str, loaded: LoadedManifests, schedulers: Sequence[str],
-    *, rbac: bool = False, taken: Path | None = None,
+    *, rbac: bool = False, taken: Path | None = None, pages: str = "",
 ) -> None:  # fmt: skip
     """`schedulers` are the names of the profiles that are served; none without a scheduler. `taken`: the file that
-    another cluster has, so that this one has the next.
+    another cluster has, so that this one has the next. `pages`: the address of the pages that show the cluster.
     """
     click.echo(f"A cluster is up at {url}. Try:")
     click.echo("")
     for line in commands(schedulers):
         click.echo(f"    kubectl --kubeconfig {shlex.quote(str(kubeconfig))} {line}")
     click.echo("")
+    if pages:
+        click.echo(f"See what the scheduler sees: {pages}")
     if taken is not None:
         click.echo(f"{taken} belongs to another cluster that runs, so this one has {kubeconfig}.")
     for line in notes(schedulers, rbac=rbac):

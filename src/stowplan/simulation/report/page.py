@@ -44,10 +44,19 @@ WORDS = (
 
 def html(runs: Sequence[ReportRun], title: str = "Simulation report") -> str:
     """Return the page of one run, or of several that are compared with the first."""
-    shown = runs[:COLOURS]
-    parts = "\n".join((*_head(runs, title), *_curves(shown), *_pending(shown), *_nodes(shown), *_tail(runs)))
+    whole = "\n".join((*_head(runs, title), *parts(runs), f"<script>{SCRIPT}</script></body></html>\n"))
     # Only U+0000 and lone surrogates cannot be in a page.
-    return parts.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode()
+    return whole.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode()
+
+
+def parts(runs: Sequence[ReportRun]) -> Iterator[str]:
+    """Yield all between the title and the script: the figures, and what is drawn."""
+    shown = runs[:COLOURS]
+    yield from _figures(runs)
+    yield from _curves(shown)
+    yield from _pending(shown)
+    yield from _nodes(shown)
+    yield from _tail(runs)
 
 
 def policy() -> str:
@@ -65,6 +74,9 @@ def _head(runs: Sequence[ReportRun], title: str) -> Iterator[str]:
     nodes = max(run.figures["nodes"]["most"] for run in runs)
     what = f"{durations.shown(length_of(runs))} of a cluster with up to {nodes:,} nodes, in virtual time"
     yield f'<h1>{escape(title)}</h1><p class="intro">{what}.</p>'
+
+
+def _figures(runs: Sequence[ReportRun]) -> Iterator[str]:
     if len(runs) == 1:
         yield tiles(runs[0])
     else:
@@ -130,4 +142,3 @@ def _tail(runs: Sequence[ReportRun]) -> Iterator[str]:
     yield from configurations(runs)
     words = "".join(f"<div><dt>{word}</dt><dd>{escape(meaning)}</dd></div>" for word, meaning in WORDS)
     yield f'</div><h2>What the words mean</h2><dl class="words">{words}</dl>'
-    yield f"<script>{SCRIPT}</script></body></html>\n"
