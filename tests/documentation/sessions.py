@@ -267,6 +267,7 @@ SESSIONS: Mapping[str, Session] = {
         },
     ),
     "docs/tutorial.md": Session(left={"": "run by tests/documentation/test_tutorial.py"}),
+    "docs/ui.md": Session(left={"stowplan ui": "run by tests/apps/ui", "stowplan up": "run by tests/apps/up"}),
     "docs/what-if.md": Session(console="tests/apps/what_if/test_docs.py"),
     "examples/01-first-plugin/README.md": Session(),
     "examples/02-per-node/README.md": Session(no="stowplan plugin bench"),  # it says that one is slow
