@@ -58,6 +58,8 @@ type Scenario struct {
 	Config   json.RawMessage `json:"config"`
 	Cluster  json.RawMessage `json:"cluster"`
 	Pod      json.RawMessage `json:"pod"`
+	Earlier  []*Earlier      `json:"earlier,omitempty"`
+	Events   []Event         `json:"events,omitempty"`
 	Expect   json.RawMessage `json:"expect,omitempty"`
 }
 
@@ -93,6 +95,16 @@ type Expect struct {
 	Best           []string                    `json:"best,omitempty"`
 	Message        string                      `json:"message,omitempty"`
 	Preemption     *Preemption                 `json:"preemption,omitempty"`
+	Error          *Failure                    `json:"error,omitempty"`
+	Allocations    map[string][]Allocation     `json:"allocations,omitempty"`
+	Bind           *Bind                       `json:"bind,omitempty"`
+	PostFilter     *PostFilter                 `json:"postFilter,omitempty"`
+	Hints          []string                    `json:"hints,omitempty"`
+}
+
+// Failure is an error of the cycle: the scheduler reports one of these texts.
+type Failure struct {
+	AnyOf []string `json:"anyOf"`
 }
 
 func strictInto(raw json.RawMessage, into any) error {
@@ -141,12 +153,35 @@ func record(sc *Scenario, admit bool) (err error) {
 	if err != nil {
 		return err
 	}
-	expect, err := w.decide(ctx)
+	for _, earlier := range sc.Earlier {
+		if err := w.place(ctx, earlier); err != nil {
+			return err
+		}
+		if earlier.Allocations, err = pinnedAllocations(sc.Cluster, earlier.Allocations); err != nil {
+			return err
+		}
+	}
+	expect := &Expect{Filter: map[string]*Verdict{}, Scores: map[string]map[string]int64{}}
+	if len(sc.Events) > 0 {
+		expect.Hints, err = w.hints(ctx, sc.Events)
+	} else {
+		expect, err = w.decide(ctx, sc.withClaims())
+	}
 	if err != nil {
+		return err
+	}
+	if err := pin(sc.Cluster, expect); err != nil {
 		return err
 	}
 	sc.Expect, err = encode(expect)
 	return err
+}
+
+// withClaims tells a record of devices from one of nodes: the sample of claims
+// among the latter has no allocations.
+func (sc *Scenario) withClaims() bool {
+	var lists map[string]json.RawMessage
+	return json.Unmarshal(sc.Cluster, &lists) == nil && lists["resourceSlices"] != nil && string(sc.Category) != `"dynamic-resources"`
 }
 
 func encode(v any) ([]byte, error) {
