@@ -1,4 +1,4 @@
-"""Device classes: which devices belong to a class, and which extended resources are allocated through resource claims."""
+"""Device classes: which devices belong to a class, and for which extended resource it stands."""
 
 from __future__ import annotations
 

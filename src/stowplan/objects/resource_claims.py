@@ -118,7 +118,7 @@ class AllocatedDevices(ApiValue, frozen=True):
 
 
 class AllocationResult(ApiValue, frozen=True):
-    devices: AllocatedDevices = AllocatedDevices()
+    devices: AllocatedDevices = msgspec.field(default_factory=AllocatedDevices)  # in the JSON even if empty
     node_selector: NodeSelectorOfDevices | None = None
     allocation_timestamp: datetime | None = None
 

@@ -1,94 +1,417 @@
-"""DynamicResources without an allocator: it has its place in every order, its score of 0, and its messages.
+"""DynamicResources: a pod with resource claims gets a node where all of them can be allocated.
 
-A pod that needs claims is refused: binding it without allocating its devices would be wrong. It is refused when it is
-attempted, not held back before the queue as kube-scheduler does with a pod whose claims do not exist yet: an attempt
-that fails leaves a condition, an event and a line in the log, so that its owner learns why it waits.
+Which devices its claims get on each node, `device_claims/` finds out, device by device as kube-scheduler does it. When
+the node is chosen, the claims are assumed to be allocated (reserve), so that no other pod gets the same devices.
+pre_bind writes that, and the pod waits for devices that must be prepared (pre_bound).
+
+    allocated claims     the node must be one that can use the devices, and these must not have failed
+    unallocated claims   there must be devices for all of them together
+    extended resources   that a device class stands for are allocated through a claim that the scheduler makes
+
+No eviction frees a device: a claim stays allocated when its pod goes. So none of the reasons is resolvable.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, ClassVar
 
+import msgspec
 import numpy as np
 
+from stowplan.columns.arrays import Bools, Ints
 from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.framework.causes import Cause, NodeCause
-from stowplan.framework.decision import SKIP, Decision, PostFilterResult, Reject, RejectPod, Skip
+from stowplan.framework.decision import SKIP, Decision, NotYet, PostFilterResult, Reject, RejectPod, Skip
 from stowplan.framework.interfaces import Evaluator, Wake
-from stowplan.objects import devices
+from stowplan.framework.scoring import MAX_SCORE
+from stowplan.objects.actions import (
+    AllocateClaims,
+    AnyAction,
+    ClaimWrite,
+    DeallocateClaim,
+    PodRef,
+    Record,
+    ReleaseClaims,
+    RequestMapping,
+)
 from stowplan.objects.devices import DeviceClass
+from stowplan.objects.errors import DecisionError
 from stowplan.objects.pods import Pod
+from stowplan.objects.resource_claims import ResourceClaim
+from stowplan.objects.selectors import compile_node_selector
+from stowplan.plugins.nodes.default.device_claims import bindings, node_answers, planner
+from stowplan.plugins.nodes.default.device_claims.extended_resources import IN_MEMORY, claim_for, requests_of
+from stowplan.plugins.nodes.default.device_claims.planner import PlannedClaim, Planner, PodNeeds
+from stowplan.plugins.nodes.default.device_claims.pod_claims import claims_of
+from stowplan.plugins.nodes.default.device_claims.questions import FatalError
 
 NAME = "DynamicResources"
-NOT_SUPPORTED = "this scheduler does not allocate resource claims yet"
+UNAVAILABLE = "resourceclaim not available on the node"
+LEFTOVER = "cannot schedule extended resource claim"
 
 
 class DynamicResources:
-    reads = ("DeviceClass",)
-    configurable_at = ("preEnqueue", "reserve", "preBind")
+    reads = ("DeviceClass", "ResourceSlice", "ResourceClaim")
+    writes: ClassVar = {"ResourceClaim": ("create", "status", "patch", "delete")}
     local = "node"
-    scores_by_node = True
+    skip_is_final = True
+    scores_by_node = True  # of pods without claims: all nodes get 0
+    pre_bind_late = "device binding timeout"
 
-    def __init__(self, filter_timeout: Any = None, binding_timeout: Any = None) -> None:
-        """`filterTimeout` and `bindingTimeout` are accepted, and unused without an allocator."""
+    def __init__(self, filter_timeout: float = 10.0, binding_timeout: float = bindings.DEFAULT_TIMEOUT) -> None:
+        """`bindingTimeout`: how long devices may take to be prepared. `filterTimeout` bounds kube-scheduler's search;
+        ours is bounded by the number of its steps.
+        """
+        self.filter_timeout, self.pre_bind_timeout = filter_timeout, binding_timeout
+        self._planner = Planner()
+
+    # -- before the nodes
+
+    def pre_enqueue(self, pod: Pod, cluster: Cluster) -> RejectPod | None:
+        claims = claims_of(pod, cluster) if pod.spec.resource_claims else ()
+        return RejectPod((claims,), resolvable=False) if isinstance(claims, str) else None
+
+    def pre_filters_by_shape(self, pod: Pod) -> bool:
+        """True for pods without claims that no device class can concern."""
+        return not pod.spec.resource_claims and len(pod.request) <= sum(name in pod.request for name in PLAIN)
 
     def pre_filter(self, pod: Pod, cluster: Cluster) -> RejectPod | Skip | None:
-        return refusal(pod, cluster) or SKIP
+        needs = self._needs(pod, cluster)
+        if isinstance(needs, str):
+            return RejectPod((needs,), resolvable=False)
+        if needs is None:
+            return SKIP
+        problem = next((text for claim in needs.claims if (text := _problem(pod, claim, cluster))), "")
+        if problem:
+            return RejectPod((problem,), resolvable=False)
+        cluster.notes[NAME] = (cluster.state.store.version, needs)
+        return None
 
-    def filter(self, pod: Pod, nodes: Nodes) -> Iterable[Reject]:
-        refused = refusal(pod, nodes.cluster)
-        if refused is not None:  # reached only if a configuration disables preFilter
-            yield Reject(np.ones(len(nodes), np.bool_), refused.reasons[0], resolvable=False)
+    def _needs(self, pod: Pod, cluster: Cluster) -> PodNeeds | str | None:
+        """Return what the pod needs of devices; None for nothing, a text if a claim cannot be used."""
+        claims = claims_of(pod, cluster) if pod.spec.resource_claims else []
+        if isinstance(claims, str):
+            return claims
+        devices = cluster.state.devices
+        needs = PodNeeds(claims, devices.classes.now().backed(pod.request))
+        if needs.backed:
+            devices.catch_up()
+            key = devices.in_use.of_extended.get(pod.uid, "")
+            needs.leftover = cluster.get(ResourceClaim, key) if key else None
+        return needs if needs.claims or needs.backed else None
 
-    def causes(self, pod: Pod, nodes: Nodes) -> Iterator[NodeCause]:
-        everywhere = np.ones(len(nodes), np.bool_)
-        yield from (NodeCause(everywhere, cause) for cause in self.pod_causes(pod, nodes.cluster))
+    def _noted(self, pod: Pod, cluster: Cluster) -> PodNeeds | str | None:
+        version, needs = cluster.notes.get(NAME, (-1, None))
+        return needs if version == cluster.state.store.version else self._needs(pod, cluster)
 
-    def pod_causes(self, pod: Pod, cluster: Cluster) -> Iterator[Cause]:
-        for claim in pod.spec.resource_claims:
-            text = f"resource claim {claim.name}: {NOT_SUPPORTED}"
-            yield Cause("resource-claim", text, {"claim": claim.name})
-        if not pod.spec.resource_claims:
-            for name in _provided(pod, cluster):
-                text = f"{name} is provided by a device class: {NOT_SUPPORTED}"
-                yield Cause("resource-claim", text, {"resource": name})
+    # -- nodes
 
-    def score(self, pod: Pod, nodes: Nodes) -> int:  # noqa: ARG002
-        return 0
+    def filter(self, pod: Pod, nodes: Nodes) -> Iterator[Reject]:
+        needs = self._noted(pod, nodes.cluster)
+        if needs is None:
+            return
+        if isinstance(needs, str):  # reached only if a configuration disables preFilter
+            yield Reject(np.ones(len(nodes), np.bool_), needs, resolvable=False)
+            return
+        if needs.leftover is not None and needs.leftover.spec.devices.requests:
+            yield Reject(np.ones(len(nodes), np.bool_), LEFTOVER, resolvable=False)
+            return
+        codes = self._codes(pod, needs, nodes)
+        for code, reason in node_answers.REASONS.items():
+            rejected: Bools = codes == code
+            if rejected.any():
+                yield Reject(rejected, reason, resolvable=False)
+        unavailable = np.zeros(len(nodes), np.bool_)
+        for claim in needs.allocated:
+            unavailable |= self._unavailable(claim, nodes)
+        unavailable &= codes == node_answers.FITS
+        if unavailable.any():
+            yield Reject(unavailable, UNAVAILABLE, resolvable=False)
 
-    def post_filter(self, pod: Pod, decision: Decision, evaluator: Evaluator) -> PostFilterResult:  # noqa: ARG002
-        """Return kube-scheduler's message; "not found" if another pre-filter refused the pod before this one."""
+    def _codes(self, pod: Pod, needs: PodNeeds, nodes: Nodes) -> Any:
+        """Return whether the claims can be allocated on each node. An error on one node ends the decision."""
+        codes = np.full(len(nodes), node_answers.FITS, np.int8)
+        for group in self._planner.groups(pod, needs, nodes, nodes.cluster.state.devices.classes.now()):
+            if group.answers is None:
+                continue
+            found = self._planner.codes(group, nodes.cluster)
+            error = group.answers.error(group.rows) if (found == node_answers.FATAL).any() else None
+            if error is not None:
+                raise DecisionError(NAME, "filter", error.message(group.keys))
+            if len(group.rows) == len(nodes):
+                return found
+            codes[planner.mask(group.rows, nodes.rows)] = found
+        return codes
+
+    def _unavailable(self, claim: ResourceClaim, nodes: Nodes) -> Bools:
+        """Return the nodes that cannot use an allocated claim."""
+        everywhere: Bools = np.ones(len(nodes), np.bool_)
+        if bindings.is_unusable(claim, nodes.cluster.wall_time, self.pre_bind_timeout):
+            return everywhere
+        selector = None if claim.allocation is None else claim.allocation.node_selector
+        return ~everywhere if selector is None else ~nodes.matching_any(compile_node_selector(selector))
+
+    def node_verdict(self, pod: Pod, node_name: str, cluster: Cluster) -> tuple[str, str] | None:
+        """Return the code and the reason for which a node is rejected, errors included; None: it is feasible."""
+        at = cluster.nodes.position(node_name)
+        here = cluster.nodes.where(np.array([] if at is None else [at], np.int64))
+        try:
+            found = list(self.filter(pod, here))
+        except DecisionError as error:
+            return "Error", str(error)
+        return ("UnschedulableAndUnresolvable", found[0].reason) if found else None
+
+    def score(self, pod: Pod, nodes: Nodes) -> Ints | int:
+        """Prefer nodes that provide earlier alternatives of requests."""
+        needs = self._noted(pod, nodes.cluster)
+        if needs is None or isinstance(needs, str) or not any(map(_has_lists, needs.unallocated)):
+            return 0
+        scores = np.zeros(len(nodes), np.int64)
+        for group in self._planner.groups(pod, needs, nodes, nodes.cluster.state.devices.classes.now()):
+            if group.answers is not None:
+                self._planner.codes(group, nodes.cluster)
+                found = [planner.preference(group, row) for row in group.rows.tolist()]
+                scores[planner.mask(group.rows, nodes.rows)] = found
+        most = int(scores.max(initial=0))
+        return scores * MAX_SCORE // most if most else 0
+
+    # -- the chosen node
+
+    def allocations(self, pod: Pod, node_name: str, cluster: Cluster) -> list[PlannedClaim]:
+        """Return what the pod's claims that are not allocated yet get on a node."""
+        needs = self._needs(pod, cluster)
+        at = cluster.nodes.position(node_name)
+        if needs is None or isinstance(needs, str) or at is None:
+            return []
+        here = cluster.nodes.where(np.array([at], np.int64))
+        found: list[PlannedClaim] = []
+        for group in self._planner.groups(pod, needs, here, cluster.state.devices.classes.now()):
+            try:
+                found += self._planner.planned(group, int(here.rows[0]), cluster)
+            except FatalError as error:
+                raise DecisionError(NAME, "filter", error.message(group.keys)) from None
+        return found
+
+    def reserve(self, pod: Pod, node_name: str, cluster: Cluster) -> RejectPod | None:
+        """Assume that the pod's claims are allocated as planned."""
+        needs = self._needs(pod, cluster)
+        if needs is None:
+            return None
+        try:
+            planned = {} if isinstance(needs, str) else {p.key: p for p in self.allocations(pod, node_name, cluster)}
+        except LookupError:
+            needs = node_answers.NOT_ALL
+        if isinstance(needs, str):
+            return RejectPod((needs,), resolvable=False)
+        assumed = cluster.state.assumed
+        for claim in needs.claims:
+            plan = planned.pop(claim.key, None)
+            assumed.take(pod.uid, claim if plan is None else _allocated(claim, plan))
+        for plan in planned.values():
+            metadata = msgspec.structs.replace(plan.claim.metadata, name=f"{IN_MEMORY} {pod.uid}")
+            metadata = msgspec.structs.replace(metadata, annotations={})  # not to be found as one of the server's
+            assumed.invent(pod.uid, _allocated(msgspec.structs.replace(plan.claim, metadata=metadata), plan))
+        return None
+
+    def unreserve(self, pod: Pod, node_name: str, cluster: Cluster) -> None:  # noqa: ARG002
+        cluster.state.assumed.release(pod.uid)
+
+    # -- writes
+
+    def pre_bind(self, pod: Pod, node_name: str, cluster: Cluster) -> Iterator[AnyAction]:
+        taken = _taken(pod, cluster)
+        writes = [write for claim in taken if (write := self._write(pod, claim, node_name, cluster)) is not None]
+        if writes:
+            yield AllocateClaims(pod=_ref(pod), claims=tuple(writes))
+        if any(bindings.needs_preparing(claim.allocation) for claim in taken):
+            note = f"waiting for binding conditions for device on node {node_name}"
+            yield Record(
+                pod=_ref(pod), type="Normal", reason="BindingConditionsPending", action="Scheduling", note=note,
+                reporting_controller=pod.scheduler_name,
+            )  # fmt: skip
+
+    def _write(self, pod: Pod, claim: ResourceClaim, node_name: str, cluster: Cluster) -> ClaimWrite | None:
+        if _is_invented(claim):
+            made, mappings = self._made(pod, node_name, cluster)
+            return ClaimWrite(claim.key, "", claim.allocation, made=made, mappings=mappings)
+        actual = cluster.assumed.actual(ResourceClaim, claim.key)
+        if actual is not None and actual.reserved_by(pod.uid):
+            return None
+        allocated = actual is not None and actual.allocation is not None
+        together = len(cluster.assumed.holders_of(claim)) > 1
+        return ClaimWrite(claim.key, claim.uid, None if allocated else claim.allocation, together=together)
+
+    def _made(self, pod: Pod, node_name: str, cluster: Cluster) -> tuple[ResourceClaim, tuple[RequestMapping, ...]]:
+        """Return a claim for extended resources as it is to be created, and which container gets which request."""
+        classes = cluster.state.devices.classes.now()
+        at = cluster.nodes.position(node_name)
+        here = cluster.nodes.where(np.array([] if at is None else [at], np.int64))
+        lacking = [name for name in classes.backed(pod.request) if not here.allocatable[name].any()]
+        requests, mappings = requests_of(pod, lacking, classes)
+        return claim_for(pod, requests), tuple(mappings)
+
+    def undo_pre_bind(self, pod: Pod, node_name: str, cluster: Cluster) -> Iterator[AnyAction]:  # noqa: ARG002
+        """Take the pod out of the claims that it was written to, and delete the one made for it."""
+        claims: dict[str, str] = {}
+        delete: list[str] = []
+        for claim in _taken(pod, cluster):
+            if _is_invented(claim):
+                cluster.state.devices.catch_up()
+                key = cluster.state.devices.in_use.of_extended.get(pod.uid, "")
+                if key:
+                    claims[key] = ""
+                    delete.append(key)
+                continue
+            actual = cluster.assumed.actual(ResourceClaim, claim.key)
+            if actual is not None and (actual.reserved_by(pod.uid) or cluster.assumed.writer(claim) == pod.uid):
+                claims[claim.key] = claim.uid
+        if claims:
+            yield ReleaseClaims(pod=_ref(pod), claims=claims, delete=tuple(delete))
+
+    def pre_bound(self, pod: Pod, node_name: str, cluster: Cluster) -> bool | NotYet | RejectPod:  # noqa: ARG002
+        """True if the devices are prepared, and the claim for extended resources is seen."""
+        until: set[tuple[str, str]] = set()
+        for claim in _taken(pod, cluster):
+            if _is_invented(claim):
+                cluster.state.devices.catch_up()
+                key = cluster.state.devices.in_use.of_extended.get(pod.uid)
+                made = None if key is None else cluster.assumed.actual(ResourceClaim, key)
+                if made is None or made.allocation is None:
+                    until.add(("ResourceClaim", "" if key is None else key))
+                    continue
+            elif not bindings.needs_preparing(claim.allocation):
+                continue
+            else:
+                made = cluster.assumed.actual(ResourceClaim, claim.key)
+            if made is None:
+                return RejectPod((f'could not find ResourceClaim "{claim.key}"',))
+            ready: bool | str = made.allocation is not None and bindings.is_ready(made)
+            if isinstance(ready, str):
+                return RejectPod((ready,))
+            if not ready and bindings.is_late(made, cluster.wall_time, self.pre_bind_timeout):
+                return RejectPod((self.pre_bind_late,))
+            if not ready:
+                until.add(("ResourceClaim", made.key))
+        return NotYet(frozenset(until)) if until else True
+
+    # -- no node
+
+    def post_filter(self, pod: Pod, decision: Decision, evaluator: Evaluator) -> PostFilterResult:
+        """Deallocate a claim that nobody else uses, so that other devices can be tried. Preemption goes on."""
         if not evaluator.pre_filtered(NAME):
             return PostFilterResult(("not found",), settles=True)
-        return PostFilterResult(("no new claims to deallocate",))
+        cluster = Cluster(evaluator.state)
+        found = self.deallocations(pod, decision, cluster)
+        if found:
+            done = "deletion" if found[0].delete else "deallocation"
+            return PostFilterResult((f"{done} of ResourceClaim completed",), actions=(found[0],))
+        refused = decision.refused is not None and decision.refused.plugin == NAME
+        if refused or self._needs(pod, cluster) is None:
+            return PostFilterResult(("no new claims to deallocate",))
+        return PostFilterResult(("still not schedulable",))
+
+    def deallocations(self, pod: Pod, decision: Decision, cluster: Cluster) -> list[DeallocateClaim]:
+        """Return the writes of which any one may help."""
+        needs = self._needs(pod, cluster)
+        if needs is None or isinstance(needs, str):
+            return []
+        if needs.leftover is not None:
+            return [DeallocateClaim(pod=_ref(pod), key=needs.leftover.key, uid=needs.leftover.uid, delete=True)]
+        rejected = np.array(
+            [verdict.plugin == NAME and UNAVAILABLE in verdict.reasons for verdict in decision.trail.verdicts]
+        )
+        positions = [at for at, code in enumerate(decision.trail.verdict_of.tolist()) if code >= 0 and rejected[code]]
+        where = cluster.nodes.where(np.array(positions, np.int64))
+        unavailable = [claim for claim in needs.allocated if self._unavailable(claim, where).any()]
+        return [
+            DeallocateClaim(pod=_ref(pod), key=claim.key, uid=claim.uid)
+            for claim in bindings.free_to_deallocate(unavailable, pod.uid)
+        ]
+
+    # -- why
+
+    def causes(self, pod: Pod, nodes: Nodes) -> Iterator[NodeCause]:
+        for reject in self.filter(pod, nodes):
+            yield NodeCause(reject.rows, Cause("resource-claim", reject.reason, {}))
+
+    def pod_causes(self, pod: Pod, cluster: Cluster) -> Iterator[Cause]:
+        needs = self._needs(pod, cluster)
+        if isinstance(needs, str):
+            yield Cause("resource-claim", needs, {})
+        elif needs is not None:
+            problems = (_problem(pod, claim, cluster) for claim in needs.claims)
+            yield from (Cause("resource-claim", text, {}) for text in problems if text)
+
+    # -- requeueing
 
     def wakes_on(self) -> Iterable[Wake]:
-        yield Wake("DeviceClass", ("Add", "Update", "Delete"), hint="names_no_claim")
+        yield Wake("Node", ("Add", "UpdateNodeLabel", "UpdateNodeAllocatable"))
+        yield Wake("ResourceClaim", ("Add", "Update"), hint="claim_changed", in_cluster=True)
+        yield Wake("Pod", ("UpdatePodGeneratedResourceClaim",), hint="claims_made", own=True, in_cluster=True)
+        yield Wake("DeviceClass", ("Add", "Update"))
+        yield Wake("ResourceSlice", ("Add", "Update"))
 
-    def names_no_claim(self, pod: Pod, old: DeviceClass | None, new: DeviceClass | None) -> bool:  # noqa: ARG002
-        """A pod that names claims waits whatever happens; one with an extended resource depends on the classes."""
-        return not pod.spec.resource_claims
+    def claim_changed(self, pod: Pod, old: ResourceClaim | None, new: ResourceClaim | None, cluster: Cluster) -> bool:
+        """True if the pod's claims are all there, and one of them changed, or devices became free."""
+        claims = claims_of(pod, cluster)
+        if new is None or isinstance(claims, str):
+            return False
+        if old is not None and old.allocation is not None and new.allocation is None:
+            return True
+        own = any(claim.uid == new.uid for claim in claims)
+        return own and (old is None or old.status != new.status)
+
+    def claims_made(self, pod: Pod, old: Pod | None, new: Pod | None, cluster: Cluster) -> bool:  # noqa: ARG002
+        """True if all claims of the pod, as it is now, are there."""
+        return new is not None and not isinstance(claims_of(new, cluster), str)
 
 
-def refusal(pod: Pod, cluster: Cluster) -> RejectPod | None:
-    """Reject a pod that names claims, or requests an extended resource that a device class provides."""
-    if pod.spec.resource_claims:
-        names = " ".join(claim.name for claim in pod.spec.resource_claims)
-        return RejectPod((f"{NOT_SUPPORTED}, and the pod needs [{names}]",), resolvable=False)
-    needed = _provided(pod, cluster)
-    if not needed:
-        return None
-    reason = f"{NOT_SUPPORTED}, and device classes provide {' '.join(needed)}, which the pod requests"
-    return RejectPod((reason,), resolvable=False)
+PLAIN = ("cpu", "memory", "ephemeral-storage")  # resources that no device class stands for
 
 
-def _provided(pod: Pod, cluster: Cluster) -> list[str]:
-    """Return the extended resources that the pod requests and device classes provide."""
-    classes = cluster.every(DeviceClass)
-    if not classes:
-        return []
-    backed = {each.spec.extended_resource_name for each in classes.values()} | {
-        devices.IMPLICIT + name for name in classes
-    }
-    return sorted(name for name, amount in pod.request.items() if amount and name in backed)
+def _problem(pod: Pod, claim: ResourceClaim, cluster: Cluster) -> str:
+    """Return why a claim that is not allocated cannot be allocated now, on any node."""
+    actual = cluster.assumed.actual(ResourceClaim, claim.key)
+    pending = actual is not None and actual.allocation is None and claim.allocation is not None
+    if pending and not _decided_together(pod, claim, cluster):
+        return f"resource claim {claim.key} is in the process of being allocated"
+    if claim.allocation is not None:
+        return ""
+    for request in claim.spec.devices.requests:
+        named: Sequence[tuple[str, Any]] = (
+            [(f"{request.name}/{each.name}", each) for each in request.first_available]
+            or [(request.name, request.exactly)]
+        )  # fmt: skip
+        for name, spec in named:
+            if spec is None or cluster.get(DeviceClass, spec.device_class_name) is None:
+                class_name = "" if spec is None else spec.device_class_name
+                return f"request {name}: device class {class_name} does not exist"
+    return ""
+
+
+def _decided_together(pod: Pod, claim: ResourceClaim, cluster: Cluster) -> bool:
+    """True if all who assume the claim to be allocated belong to the pod's group, which is being decided as a whole."""
+    together = cluster.state.deciding
+    return pod.uid in together and together.issuperset(cluster.assumed.holders_of(claim))
+
+
+def _allocated(claim: ResourceClaim, plan: PlannedClaim) -> ResourceClaim:
+    return msgspec.structs.replace(claim, status=msgspec.structs.replace(claim.status, allocation=plan.allocation))
+
+
+def _taken(pod: Pod, cluster: Cluster) -> list[ResourceClaim]:
+    """Return the claims that were taken for the pod, as they are assumed to be."""
+    return [each for each in cluster.assumed.taken_by(pod.uid) if isinstance(each, ResourceClaim)]
+
+
+def _is_invented(claim: ResourceClaim) -> bool:
+    return claim.name.startswith(IN_MEMORY)
+
+
+def _has_lists(claim: ResourceClaim) -> bool:
+    return any(request.first_available for request in claim.spec.devices.requests)
+
+
+def _ref(pod: Pod) -> PodRef:
+    return PodRef(pod.namespace, pod.name, pod.uid)
