@@ -144,9 +144,9 @@ func admitDevices(c *Cluster) error {
 		if err := admit("resource.k8s.io", "v1", "resourceclaims", o.Namespace, server.spec, true, o, &resource.ResourceClaim{}); err != nil {
 			return fmt.Errorf("%s: %w", o.Name, err)
 		}
-		server.claims[o.Namespace+"/"+o.Name] = o.DeepCopy()
-		o.Status = kept.Status
-		stored, err := server.update(o, "status")
+		created := server.store(nil, o)
+		created.Status = kept.Status
+		stored, err := server.update(created, "status")
 		if err != nil {
 			return err
 		}
