@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import secrets
 import sys
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
@@ -32,11 +33,16 @@ from stowplan.simulation.recording import RecordedScheduler, RecordingHeader
 FULL = msgspec.json.encode({"now": 0.0, "end": "the recording has the size that --record-size allows"}) + b"\n"
 
 
+def clock_began() -> float:
+    """Return when the clock of the engine showed 0, in seconds since the epoch."""
+    return time.time() - time.monotonic()
+
+
 class Recording:
     """A file that is written until it is full."""
 
     def __init__(self, file: Path, most: int, log: Log) -> None:
-        self.seed = secrets.randbits(64)
+        self.seed, self.clock_began = secrets.randbits(64), clock_began()
         self._file, self._left, self._log = file, most, log
         try:
             if file.exists():
@@ -62,6 +68,7 @@ class Recording:
             plugins=plugin_versions(loaded.profiles.values()),
             feature_gates=gates,
             longest_wait=float(options.longest_wait),  # a flag's is a Seconds, which msgspec does not encode
+            clock_began=self.clock_began,
         )
         self.write(msgspec.json.encode(header) + b"\n")
 

@@ -50,7 +50,7 @@ from stowplan.objects.pods import Pod
 if TYPE_CHECKING:
     from stowplan.apps.http_server import HttpServer
     from stowplan.apps.run.decision_file import DecisionFile
-    from stowplan.apps.run.recording import Recording
+    from stowplan.apps.run.recording import Recording, clock_began
     from stowplan.framework.decision import Decision
 
 CONNECTIONS, EVENT_WRITERS = 64, 8
@@ -136,6 +136,7 @@ class SchedulerService(Program):
             initial_backoff=configuration.pod_initial_backoff_seconds,
             max_backoff=configuration.pod_max_backoff_seconds,
             longest_wait=self.options.longest_wait,
+            clock_began=clock_began() if recording is None else recording.clock_began,
         )
 
     def _timed(self, loaded: LoadedConfiguration) -> dict[str, Profile]:
