@@ -144,6 +144,7 @@ func admitDevices(c *Cluster) error {
 		if err := admit("resource.k8s.io", "v1", "resourceclaims", o.Namespace, server.spec, true, o, &resource.ResourceClaim{}); err != nil {
 			return fmt.Errorf("%s: %w", o.Name, err)
 		}
+		o.DeletionTimestamp = nil
 		created := server.store(nil, o)
 		created.Status = kept.Status
 		stored, err := server.update(created, "status")

@@ -220,7 +220,10 @@ func (sc *Scenario) answer(reversed bool) (json.RawMessage, error) {
 // among the latter has no allocations.
 func (sc *Scenario) withClaims() bool {
 	var lists map[string]json.RawMessage
-	return json.Unmarshal(sc.Cluster, &lists) == nil && lists["resourceSlices"] != nil && string(sc.Category) != `"dynamic-resources"`
+	if json.Unmarshal(sc.Cluster, &lists) != nil || string(sc.Category) == `"dynamic-resources"` {
+		return false
+	}
+	return lists["deviceClasses"] != nil || lists["resourceClaims"] != nil || lists["resourceSlices"] != nil
 }
 
 func encode(v any) ([]byte, error) {

@@ -39,7 +39,8 @@ Answer: TypeAlias = dict[str, Any]
 
 def is_record(scenario: Mapping[str, Any]) -> bool:
     """True for a record about devices. The sample of them among the records of nodes has no allocations."""
-    return "resourceSlices" in scenario["cluster"] and scenario.get("category") != "dynamic-resources"
+    lists = ("deviceClasses", "resourceClaims", "resourceSlices")
+    return any(name in scenario["cluster"] for name in lists) and scenario.get("category") != "dynamic-resources"
 
 
 def answer(scenario: Mapping[str, Any]) -> Answer:
@@ -171,7 +172,10 @@ class RecordedScheduler:
     def _place(self, earlier: Mapping[str, Any]) -> None:
         """Place an earlier pod where the record says, if that is where we place it."""
         pod = kinds.convert(Pod, earlier["pod"])
-        best = sorted(schedule_one(pod, self._state, self._profile).trail.best())
+        decision = schedule_one(pod, self._state, self._profile)
+        if decision.failure is not None:
+            raise StowplanError(decision.error)
+        best = sorted(decision.trail.best())
         node = best[0] if best else None
         ours = {"node": node, "allocations": [] if node is None else self._allocations(pod, node)}
         recorded = {name: earlier.get(name, ours[name]) for name in ours}

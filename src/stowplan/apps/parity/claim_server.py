@@ -28,6 +28,7 @@ from stowplan.objects.resource_claims import ResourceClaim
 NOW = datetime(2050, 1, 1, tzinfo=UTC)  # the records hold for any time from 2027 to 2098
 CLAIMS = "resourceclaims.resource.k8s.io"
 _METHODS = {"get": "GET", "create": "POST", "update": "PUT", "patch": "PATCH", "delete": "DELETE"}
+_PLACE = ("driver", "pool", "device", "shareID")
 _DUMP = re.compile(r"Invalid value: \{.*\}: ")  # an object in a text is printed differently by everybody
 
 
@@ -152,25 +153,20 @@ class ClaimServer:
         results = status["allocation"]["devices"].get("results", ())
         waiting = [each for each in results if each.get("bindingConditions")]
         if waiting:
-            devices = [*status.get("devices", ()), *map(_prepared, waiting)]
+            ready = {_place(each): _prepared(each) for each in waiting}
+            others = [each for each in status.get("devices", ()) if _place(each) not in ready]
+            devices = [*others, *ready.values()]
             self._store(CLAIMS, now["apiVersion"], now["kind"], {**now, "status": {**status, "devices": devices}})
 
 
 def _prepared(result: Document) -> Document:
-    conditions = [
-        {
-            "type": name,
-            "status": "True",
-            "reason": "Prepared",
-            "message": "",
-            "lastTransitionTime": "2050-01-01T00:00:00Z",
-        }
-        for name in result["bindingConditions"]
-    ]
-    return {
-        **{name: result[name] for name in ("driver", "pool", "device", "shareID") if name in result},
-        "conditions": conditions,
-    }
+    like = {"status": "True", "reason": "Prepared", "message": "", "lastTransitionTime": "2050-01-01T00:00:00Z"}
+    conditions = [{"type": name, **like} for name in result["bindingConditions"]]
+    return {**{name: result[name] for name in _PLACE if name in result}, "conditions": conditions}
+
+
+def _place(found: Document) -> tuple[Any, ...]:
+    return tuple(found.get(name) for name in _PLACE)
 
 
 def _ignored(_: object) -> None:

@@ -323,9 +323,10 @@ def preemption(s: Scenario) -> None:
 def in_flight(s: Scenario) -> None:
     """Pods that the same scheduler placed a moment ago."""
     d = s.d
-    world = prepare(s, DeviceWorld(drivers=s.d.randint(1, 2), shares=s.d.one(0.0, 0.5), partitions=s.d.one(0, 0, 0.6)))
-    take(s, world, 0.1)
-    asking = Asking(failing=0.0, capacity=0.1, admin=0.0, missing=0.0)
+    shares, partitions = d.one(0.0, 0.5), d.one(0.0, 0.0, 0.6)
+    world = prepare(s, DeviceWorld(d.randint(1, 2), most=8, shares=shares, partitions=partitions), plain=1.0)
+    take(s, world, 0.05)
+    asking = Asking(failing=0.0, capacity=0.1, constraints=0.05, all_mode=0.0, lists=0.05, missing=0.0, most=1)
     ask(s, world, asking, 1)
     if d.chance(0.3):
         claim(s, world, "common", asking, "default")
