@@ -136,7 +136,7 @@ def configured(s: Scenario) -> None:
 
 def limits(s: Scenario) -> None:
     world = prepare(s, DeviceWorld(most=36), most_nodes=2)
-    ask(s, world, Asking(most=s.d.one(31, 32, 33, 40), all_mode=0.4, failing=0.0, constraints=0.0))
+    ask(s, world, Asking(most=s.d.one(4, 33, 33, 40), all_mode=0.4, failing=0.0, constraints=0.0))
 
 
 def backtracking(s: Scenario) -> None:
