@@ -83,6 +83,11 @@ class ClusterState:
         self.nominated_pods = NominatedPods(self._journaled)
         self.assumed = AssumedObjects(self.store, self.put, self.discard, self._journaled)
 
+    @property
+    def wall_time(self) -> float:
+        """The time in seconds since the epoch, to be compared with times in objects."""
+        return self.clock_began + self.now
+
     @lazy_value
     def devices(self) -> Devices:
         """The devices in resource slices; they are followed from the first question on."""

@@ -292,14 +292,6 @@ class PreBoundPlugin(Protocol):
 
 
 @runtime_checkable
-class UndoPreBindPlugin(Protocol):
-    """A pre-bind plugin that takes back what its actions wrote if the pod does not get the node after all."""
-
-    def undo_pre_bind(self, pod: Pod, node_name: str, cluster: Cluster) -> Iterable[AnyAction]:
-        """Return actions that undo those of `pre_bind`; their results are not awaited. `unreserve` comes after it."""
-
-
-@runtime_checkable
 class BindPlugin(Protocol):
     def bind(self, pod: Pod, node_name: str) -> AnyAction | None:
         """Return the action that binds the pod; None leaves the binding to the next plugin."""
@@ -375,23 +367,20 @@ class Wake(msgspec.Struct, frozen=True):
             yield Wake("AssignedPod", ("Delete",))
 
     `resource` and `actions` are kube-scheduler's words (Node: Add, UpdateNodeLabel …). `hint` is the name of a method
-    `hint(pod, old, new) -> bool` of the plugin, which is True if the event helps this pod. `own`: only events of the
-    rejected pod itself. `in_cluster`: the hint is called with the cluster, too, `hint(pod, old, new, cluster)`.
+    `hint(pod, old, new) -> bool` of the plugin: does the event help this pod? `own`: only events of the pod itself.
     """
 
     resource: str
     actions: tuple[str, ...]
     hint: str = ""
     own: bool = False
-    in_cluster: bool = False
 
     def helps(self, plugin: Any, pod: Pod, old: Any, new: Any, cluster: Cluster | None = None) -> bool:
         """True if the change of an object from `old` to `new` helps this pod."""
         if self.own and pod.uid != getattr(new, "uid", None):
             return False
-        if self.in_cluster:
-            return bool(getattr(plugin, self.hint)(pod, old, new, cluster))
-        return not self.hint or bool(getattr(plugin, self.hint)(pod, old, new))
+        about = (pod, old, new, cluster) if self.hint in getattr(plugin, "hints_in_cluster", ()) else (pod, old, new)
+        return not self.hint or bool(getattr(plugin, self.hint)(*about))
 
 
 @runtime_checkable

@@ -44,10 +44,10 @@ from stowplan.framework.interfaces import (
     SiblingsPlugin,
     SlotPodsPlugin,
     SlotsPlugin,
-    UndoPreBindPlugin,
 )
 from stowplan.framework.registry import Registry
 from stowplan.framework.scoring import MAX_SCORE
+from stowplan.framework.undo_pre_bind import UndoPreBindPlugin
 from stowplan.objects.meta import Object
 
 PluginT_co = TypeVar("PluginT_co", covariant=True)

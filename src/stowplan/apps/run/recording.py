@@ -33,16 +33,11 @@ from stowplan.simulation.recording import RecordedScheduler, RecordingHeader
 FULL = msgspec.json.encode({"now": 0.0, "end": "the recording has the size that --record-size allows"}) + b"\n"
 
 
-def clock_began() -> float:
-    """Return when the clock of the engine showed 0, in seconds since the epoch."""
-    return time.time() - time.monotonic()
-
-
 class Recording:
     """A file that is written until it is full."""
 
     def __init__(self, file: Path, most: int, log: Log) -> None:
-        self.seed, self.clock_began = secrets.randbits(64), clock_began()
+        self.seed, self.clock_began = secrets.randbits(64), time.time() - time.monotonic()
         self._file, self._left, self._log = file, most, log
         try:
             if file.exists():

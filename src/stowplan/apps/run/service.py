@@ -50,7 +50,7 @@ from stowplan.objects.pods import Pod
 if TYPE_CHECKING:
     from stowplan.apps.http_server import HttpServer
     from stowplan.apps.run.decision_file import DecisionFile
-    from stowplan.apps.run.recording import Recording, clock_began
+    from stowplan.apps.run.recording import Recording
     from stowplan.framework.decision import Decision
 
 CONNECTIONS, EVENT_WRITERS = 64, 8
@@ -125,6 +125,11 @@ class SchedulerService(Program):
 
         return both
 
+    @property
+    def _clock_began(self) -> float:
+        """When the engine's clock showed 0, in seconds since the epoch."""
+        return time.time() - time.monotonic() if self._recording is None else self._recording.clock_began
+
     def _engine(self) -> Scheduler:
         configuration, recording = self.loaded.configuration, self._recording
         made = Scheduler if recording is None else recording.scheduler
@@ -136,7 +141,7 @@ class SchedulerService(Program):
             initial_backoff=configuration.pod_initial_backoff_seconds,
             max_backoff=configuration.pod_max_backoff_seconds,
             longest_wait=self.options.longest_wait,
-            clock_began=clock_began() if recording is None else recording.clock_began,
+            clock_began=self._clock_began,
         )
 
     def _timed(self, loaded: LoadedConfiguration) -> dict[str, Profile]:

@@ -55,7 +55,7 @@ class KeptClasses:
         self._store, self._version = store, -1
         self._found = ClassesOfResources(())
 
-    def now(self) -> ClassesOfResources:
+    def current(self) -> ClassesOfResources:
         version = self._store.version_of(DeviceClass)
         if version != self._version:
             self._found, self._version = ClassesOfResources(self._store.every(DeviceClass).values()), version

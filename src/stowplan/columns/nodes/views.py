@@ -276,11 +276,6 @@ class Cluster:
         """The time of the scheduler's clock in seconds; only differences have a meaning."""
         return self._state.now
 
-    @property
-    def wall_time(self) -> float:
-        """The time in seconds since the epoch, to be compared with times in objects."""
-        return self._state.clock_began + self._state.now
-
     def services_of(self, pod: Pod) -> list[Service]:
         return self._state.store.services_of(pod)
 

@@ -13,7 +13,7 @@ No eviction frees a device: a claim stays allocated when its pod goes. So none o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
 import msgspec
@@ -35,7 +35,6 @@ from stowplan.objects.actions import (
     ReleaseClaims,
     RequestMapping,
 )
-from stowplan.objects.devices import DeviceClass
 from stowplan.objects.errors import DecisionError
 from stowplan.objects.pods import Pod
 from stowplan.objects.resource_claims import ResourceClaim
@@ -43,10 +42,11 @@ from stowplan.objects.selectors import compile_node_selector
 from stowplan.plugins.nodes.default.device_claims import bindings, node_answers, planner
 from stowplan.plugins.nodes.default.device_claims.extended_resources import IN_MEMORY, claim_for, requests_of
 from stowplan.plugins.nodes.default.device_claims.planner import PlannedClaim, Planner, PodNeeds
-from stowplan.plugins.nodes.default.device_claims.pod_claims import claims_of
+from stowplan.plugins.nodes.default.device_claims.pod_claims import claims_of, problem
 from stowplan.plugins.nodes.default.device_claims.questions import FatalError
 
 NAME = "DynamicResources"
+PLAIN = ("cpu", "memory", "ephemeral-storage")  # resources that no device class stands for
 UNAVAILABLE = "resourceclaim not available on the node"
 LEFTOVER = "cannot schedule extended resource claim"
 
@@ -58,6 +58,7 @@ class DynamicResources:
     skip_is_final = True
     scores_by_node = True  # of pods without claims: all nodes get 0
     pre_bind_late = "device binding timeout"
+    hints_in_cluster = ("claim_changed", "claims_made")  # hints that are called with the cluster, too
 
     def __init__(self, filter_timeout: float = 10.0, binding_timeout: float = bindings.DEFAULT_TIMEOUT) -> None:
         """`bindingTimeout`: how long devices may take to be prepared. `filterTimeout` bounds kube-scheduler's search;
@@ -82,9 +83,9 @@ class DynamicResources:
             return RejectPod((needs,), resolvable=False)
         if needs is None:
             return SKIP
-        problem = next((text for claim in needs.claims if (text := _problem(pod, claim, cluster))), "")
-        if problem:
-            return RejectPod((problem,), resolvable=False)
+        found = next((text for claim in needs.claims if (text := problem(pod, claim, cluster))), "")
+        if found:
+            return RejectPod((found,), resolvable=False)
         cluster.notes[NAME] = (cluster.state.store.version, needs)
         return None
 
@@ -94,7 +95,7 @@ class DynamicResources:
         if isinstance(claims, str):
             return claims
         devices = cluster.state.devices
-        needs = PodNeeds(claims, devices.classes.now().backed(pod.request))
+        needs = PodNeeds(claims, devices.classes.current().backed(pod.request))
         if needs.backed:
             devices.catch_up()
             key = devices.in_use.of_extended.get(pod.uid, "")
@@ -132,7 +133,7 @@ class DynamicResources:
     def _codes(self, pod: Pod, needs: PodNeeds, nodes: Nodes) -> Any:
         """Return whether the claims can be allocated on each node. An error on one node ends the decision."""
         codes = np.full(len(nodes), node_answers.FITS, np.int8)
-        for group in self._planner.groups(pod, needs, nodes, nodes.cluster.state.devices.classes.now()):
+        for group in self._planner.groups(pod, needs, nodes, nodes.cluster.state.devices.classes.current()):
             if group.answers is None:
                 continue
             found = self._planner.codes(group, nodes.cluster)
@@ -147,7 +148,7 @@ class DynamicResources:
     def _unavailable(self, claim: ResourceClaim, nodes: Nodes) -> Bools:
         """Return the nodes that cannot use an allocated claim."""
         everywhere: Bools = np.ones(len(nodes), np.bool_)
-        if bindings.is_unusable(claim, nodes.cluster.wall_time, self.pre_bind_timeout):
+        if bindings.is_unusable(claim, nodes.cluster.state.wall_time, self.pre_bind_timeout):
             return everywhere
         selector = None if claim.allocation is None else claim.allocation.node_selector
         return ~everywhere if selector is None else ~nodes.matching_any(compile_node_selector(selector))
@@ -168,7 +169,7 @@ class DynamicResources:
         if needs is None or isinstance(needs, str) or not any(map(_has_lists, needs.unallocated)):
             return 0
         scores = np.zeros(len(nodes), np.int64)
-        for group in self._planner.groups(pod, needs, nodes, nodes.cluster.state.devices.classes.now()):
+        for group in self._planner.groups(pod, needs, nodes, nodes.cluster.state.devices.classes.current()):
             if group.answers is not None:
                 self._planner.codes(group, nodes.cluster)
                 found = [planner.preference(group, row) for row in group.rows.tolist()]
@@ -186,7 +187,7 @@ class DynamicResources:
             return []
         here = cluster.nodes.where(np.array([at], np.int64))
         found: list[PlannedClaim] = []
-        for group in self._planner.groups(pod, needs, here, cluster.state.devices.classes.now()):
+        for group in self._planner.groups(pod, needs, here, cluster.state.devices.classes.current()):
             try:
                 found += self._planner.planned(group, int(here.rows[0]), cluster)
             except FatalError as error:
@@ -244,7 +245,7 @@ class DynamicResources:
 
     def _made(self, pod: Pod, node_name: str, cluster: Cluster) -> tuple[ResourceClaim, tuple[RequestMapping, ...]]:
         """Return a claim for extended resources as it is to be created, and which container gets which request."""
-        classes = cluster.state.devices.classes.now()
+        classes = cluster.state.devices.classes.current()
         at = cluster.nodes.position(node_name)
         here = cluster.nodes.where(np.array([] if at is None else [at], np.int64))
         lacking = [name for name in classes.backed(pod.request) if not here.allocatable[name].any()]
@@ -289,7 +290,7 @@ class DynamicResources:
             ready: bool | str = made.allocation is not None and bindings.is_ready(made)
             if isinstance(ready, str):
                 return RejectPod((ready,))
-            if not ready and bindings.is_late(made, cluster.wall_time, self.pre_bind_timeout):
+            if not ready and bindings.is_late(made, cluster.state.wall_time, self.pre_bind_timeout):
                 return RejectPod((self.pre_bind_late,))
             if not ready:
                 until.add(("ResourceClaim", made.key))
@@ -340,15 +341,15 @@ class DynamicResources:
         if isinstance(needs, str):
             yield Cause("resource-claim", needs, {})
         elif needs is not None:
-            problems = (_problem(pod, claim, cluster) for claim in needs.claims)
+            problems = (problem(pod, claim, cluster) for claim in needs.claims)
             yield from (Cause("resource-claim", text, {}) for text in problems if text)
 
     # -- requeueing
 
     def wakes_on(self) -> Iterable[Wake]:
         yield Wake("Node", ("Add", "UpdateNodeLabel", "UpdateNodeAllocatable"))
-        yield Wake("ResourceClaim", ("Add", "Update"), hint="claim_changed", in_cluster=True)
-        yield Wake("Pod", ("UpdatePodGeneratedResourceClaim",), hint="claims_made", own=True, in_cluster=True)
+        yield Wake("ResourceClaim", ("Add", "Update"), hint="claim_changed")
+        yield Wake("Pod", ("UpdatePodGeneratedResourceClaim",), hint="claims_made", own=True)
         yield Wake("DeviceClass", ("Add", "Update"))
         yield Wake("ResourceSlice", ("Add", "Update"))
 
@@ -365,35 +366,6 @@ class DynamicResources:
     def claims_made(self, pod: Pod, old: Pod | None, new: Pod | None, cluster: Cluster) -> bool:  # noqa: ARG002
         """True if all claims of the pod, as it is now, are there."""
         return new is not None and not isinstance(claims_of(new, cluster), str)
-
-
-PLAIN = ("cpu", "memory", "ephemeral-storage")  # resources that no device class stands for
-
-
-def _problem(pod: Pod, claim: ResourceClaim, cluster: Cluster) -> str:
-    """Return why a claim that is not allocated cannot be allocated now, on any node."""
-    actual = cluster.assumed.actual(ResourceClaim, claim.key)
-    pending = actual is not None and actual.allocation is None and claim.allocation is not None
-    if pending and not _decided_together(pod, claim, cluster):
-        return f"resource claim {claim.key} is in the process of being allocated"
-    if claim.allocation is not None:
-        return ""
-    for request in claim.spec.devices.requests:
-        named: Sequence[tuple[str, Any]] = (
-            [(f"{request.name}/{each.name}", each) for each in request.first_available]
-            or [(request.name, request.exactly)]
-        )  # fmt: skip
-        for name, spec in named:
-            if spec is None or cluster.get(DeviceClass, spec.device_class_name) is None:
-                class_name = "" if spec is None else spec.device_class_name
-                return f"request {name}: device class {class_name} does not exist"
-    return ""
-
-
-def _decided_together(pod: Pod, claim: ResourceClaim, cluster: Cluster) -> bool:
-    """True if all who assume the claim to be allocated belong to the pod's group, which is being decided as a whole."""
-    together = cluster.state.deciding
-    return pod.uid in together and together.issuperset(cluster.assumed.holders_of(claim))
 
 
 def _allocated(claim: ResourceClaim, plan: PlannedClaim) -> ResourceClaim:

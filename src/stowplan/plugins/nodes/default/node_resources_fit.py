@@ -72,7 +72,7 @@ class NodeResourcesFit:
         full = nodes.requested["pods"] >= nodes.allocatable["pods"]
         if full.any():
             yield Reject(full, "Too many pods")
-        self._classes = nodes.cluster.state.devices.classes.now()
+        self._classes = nodes.cluster.state.devices.classes.current()
         for resource, amount in self._needed(pod):
             allocatable = nodes.allocatable[resource]
             left = allocatable - nodes.requested[resource]

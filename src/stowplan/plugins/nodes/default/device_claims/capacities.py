@@ -15,7 +15,7 @@ from stowplan.objects.resource_claims import CapacityRequest
 from stowplan.objects.resource_slices import CapacityPolicy, CapacityRange, DeviceCapacity
 
 
-class Amount(NamedTuple):
+class CapacityAmount(NamedTuple):
     """An amount of a capacity: in nano-units, how Go writes it, and how much the device has."""
 
     nanos: int
@@ -23,16 +23,18 @@ class Amount(NamedTuple):
     most: int
 
 
-def amounts(capacities: Mapping[str, DeviceCapacity], request: CapacityRequest | None) -> dict[str, Amount] | None:
+def amounts(
+    capacities: Mapping[str, DeviceCapacity], request: CapacityRequest | None
+) -> dict[str, CapacityAmount] | None:
     """Return what a request takes of each capacity of a device; None if the device cannot give that at all."""
     asked = {} if request is None else request.requests
     if not asked.keys() <= capacities.keys():
         return None
-    found: dict[str, Amount] = {}
+    found: dict[str, CapacityAmount] = {}
     for name, capacity in capacities.items():
         policy = capacity.request_policy
         text = _taken(asked.get(name), capacity, policy)
-        amount = Amount(nanos(text), text, nanos(capacity.value))
+        amount = CapacityAmount(nanos(text), text, nanos(capacity.value))
         if amount.nanos > amount.most or (policy is not None and _violates(amount.nanos, text, policy)):
             return None
         found[name] = amount

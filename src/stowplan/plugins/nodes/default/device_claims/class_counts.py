@@ -21,7 +21,7 @@ def counted(nodes: Nodes, resource: str) -> tuple[Ints, Ints] | None:
     many of these are in use; None if no class stands for it.
     """
     devices = nodes.cluster.state.devices
-    found = devices.classes.now().of(resource)
+    found = devices.classes.current().of(resource)
     if found is None:
         return None
     devices.catch_up()

@@ -17,7 +17,7 @@ from stowplan.columns.devices.pools import CounterAmounts, DevicePool, NodeDevic
 from stowplan.columns.nodes.table import NodeTable
 from stowplan.objects.nodes import Node
 from stowplan.plugins.nodes.default.device_claims import results
-from stowplan.plugins.nodes.default.device_claims.questions import FatalError, Question
+from stowplan.plugins.nodes.default.device_claims.questions import DeviceQuestion, FatalError
 from stowplan.plugins.nodes.default.device_claims.search import (
     ConstraintError,
     Counters,
@@ -46,7 +46,7 @@ class NodeAnswer:
 class NodeAnswers:
     """The answers to one question, by row."""
 
-    def __init__(self, question: Question) -> None:
+    def __init__(self, question: DeviceQuestion) -> None:
         self.question = question
         self.codes: npt.NDArray[np.int8] = np.zeros(0, np.int8)
         self._answers: list[NodeAnswer | None] = []
@@ -145,7 +145,7 @@ def _same_place(before: Node | None, now: Node | None) -> bool:
     return before is not None and now is not None and (before.name, before.labels) == (now.name, now.labels)
 
 
-def searched_node(question: Question, seen: NodeDevices, devices: Devices) -> SearchedNode:
+def searched_node(question: DeviceQuestion, seen: NodeDevices, devices: Devices) -> SearchedNode:
     """Return what the search must know of a node's devices."""
     in_use, found = devices.in_use, seen.devices
     shares = in_use.shared

@@ -24,7 +24,7 @@ from stowplan.objects.resource_claims import AllocationResult, DeviceRequest, Re
 from stowplan.plugins.nodes.default.device_claims import extended_resources, results
 from stowplan.plugins.nodes.default.device_claims.device_expressions import DeviceExpressions
 from stowplan.plugins.nodes.default.device_claims.node_answers import NodeAnswers
-from stowplan.plugins.nodes.default.device_claims.questions import FatalError, Question
+from stowplan.plugins.nodes.default.device_claims.questions import DeviceQuestion, FatalError
 
 MOST_QUESTIONS = 256  # whose answers are kept for a cluster
 _encode = msgspec.json.Encoder(enc_hook=str).encode
@@ -115,7 +115,7 @@ class Planner:
         key = (state.store.version_of(DeviceClass), *(_encode(claim.spec.devices) for claim in claims))
         found = kept.get(key)
         if found is None:
-            found = kept[key] = NodeAnswers(Question(claims, state.store.every(DeviceClass), self._expressions))
+            found = kept[key] = NodeAnswers(DeviceQuestion(claims, state.store.every(DeviceClass), self._expressions))
             if len(kept) > MOST_QUESTIONS:
                 kept.popitem(last=False)
         else:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from stowplan.columns.nodes.views import Cluster
+from stowplan.objects.devices import DeviceClass
 from stowplan.objects.pod_parts import PodResourceClaim
 from stowplan.objects.pods import Pod
 from stowplan.objects.resource_claims import ResourceClaim
@@ -36,7 +40,27 @@ def name_of(pod: Pod, entry: PodResourceClaim) -> str | None:
     return None if status is None else status.resource_claim_name or ""
 
 
-def may_use(key: str, pod: Pod) -> bool:
-    """True if the pod may refer to a claim of this key: an answer that needs no cluster."""
-    namespace, _, name = key.partition("/")
-    return namespace == pod.namespace and any(name_of(pod, entry) == name for entry in pod.spec.resource_claims)
+def problem(pod: Pod, claim: ResourceClaim, cluster: Cluster) -> str:
+    """Return why a claim that is not allocated cannot be allocated now, on any node."""
+    actual = cluster.assumed.actual(ResourceClaim, claim.key)
+    pending = actual is not None and actual.allocation is None and claim.allocation is not None
+    if pending and not _decided_together(pod, claim, cluster):
+        return f"resource claim {claim.key} is in the process of being allocated"
+    if claim.allocation is not None:
+        return ""
+    for request in claim.spec.devices.requests:
+        named: Sequence[tuple[str, Any]] = (
+            [(f"{request.name}/{each.name}", each) for each in request.first_available]
+            or [(request.name, request.exactly)]
+        )  # fmt: skip
+        for name, spec in named:
+            if spec is None or cluster.get(DeviceClass, spec.device_class_name) is None:
+                class_name = "" if spec is None else spec.device_class_name
+                return f"request {name}: device class {class_name} does not exist"
+    return ""
+
+
+def _decided_together(pod: Pod, claim: ResourceClaim, cluster: Cluster) -> bool:
+    """True if all who assume the claim to be allocated belong to the pod's group, which is being decided as a whole."""
+    together = cluster.state.deciding
+    return pod.uid in together and together.issuperset(cluster.assumed.holders_of(claim))

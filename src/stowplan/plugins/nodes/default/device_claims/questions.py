@@ -24,7 +24,7 @@ from stowplan.objects.resource_claims import (
     ResourceClaim,
 )
 from stowplan.objects.resource_slices import Device, DeviceAttribute, DeviceTaint
-from stowplan.plugins.nodes.default.device_claims.capacities import Amount, amounts
+from stowplan.plugins.nodes.default.device_claims.capacities import CapacityAmount, amounts
 from stowplan.plugins.nodes.default.device_claims.device_expressions import DeviceExpressions
 
 MOST_DEVICES = 1 << 16  # whose traits are kept
@@ -141,7 +141,7 @@ class Trait:
         self,
         matches: tuple[bool | str, ...],
         tolerated: tuple[bool, ...],
-        taken: tuple[dict[str, Amount] | None, ...],
+        taken: tuple[dict[str, CapacityAmount] | None, ...],
         attributes: tuple[Attribute | None, ...],
         device: Device,
     ) -> None:
@@ -155,7 +155,7 @@ class Trait:
         self.key = (matches, tolerated, consumed, attributes, self.shareable, counters)
 
 
-class Question:
+class DeviceQuestion:
     def __init__(
         self, claims: Sequence[ResourceClaim], classes: Mapping[str, DeviceClass], expressions: DeviceExpressions
     ) -> None:

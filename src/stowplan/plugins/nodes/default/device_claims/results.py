@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from uuid import UUID, uuid5
+from hashlib import blake2b
 
 from stowplan.columns.devices.pools import PooledDevice
 from stowplan.objects.quantity import Quantity, canonical
@@ -17,14 +17,12 @@ from stowplan.objects.resource_claims import (
     ResourceClaim,
 )
 from stowplan.objects.resource_slices import NodeRequirement, NodeSelectorOfDevices, NodeTermOfDevices
-from stowplan.plugins.nodes.default.device_claims.questions import FatalError, OneRequest, Question
+from stowplan.plugins.nodes.default.device_claims.questions import DeviceQuestion, FatalError, OneRequest
 from stowplan.plugins.nodes.default.device_claims.search import Found, Pick
-
-_SHARES = UUID("5b7f6a8e-2c1d-4a58-9d3f-64e0c2a7f913")  # the name space of the ids of shares
 
 
 def allocations(
-    question: Question,
+    question: DeviceQuestion,
     found: Found,
     devices: Sequence[PooledDevice],
     claims: Sequence[ResourceClaim],
@@ -65,14 +63,20 @@ def _result(pick: Pick, number: int, devices: Sequence[PooledDevice], claim: Res
 def share_id(claim: ResourceClaim, device: tuple[str, str, str], number: int) -> str:
     """Return the id of a new share: unique, and the same when the decision is made again."""
     whose = (claim.namespace, claim.name, claim.uid, claim.metadata.resource_version)
-    return str(uuid5(_SHARES, "/".join((*whose, *device, str(number)))))
+    text = "/".join((*whose, *device, str(number)))
+    digits = blake2b(text.encode(), digest_size=16).hexdigest()
+    variant = (
+        f"8{digits[12:15]}",
+        f"{8 + int(digits[15], 16) % 4:x}{digits[16:19]}",
+    )  # RFC 9562: an id of our own making
+    return "-".join((digits[:8], digits[8:12], *variant, digits[19:31]))
 
 
 # -- configuration
 
 
 def _configuration(
-    question: Question, found: Found, place: int, claim: ResourceClaim
+    question: DeviceQuestion, found: Found, place: int, claim: ResourceClaim
 ) -> tuple[AllocatedConfiguration, ...]:
     """Return the configuration of the classes, each once, and then that of the claim."""
     chosen = _chosen(question, found, place)
@@ -107,7 +111,7 @@ def _repetitions(names: Sequence[str], chosen: Iterable[OneRequest]) -> Iterable
     return [each for each in chosen if each.base_name in names or (each.parent and each.full_name in names)]
 
 
-def _chosen(question: Question, found: Found, place: int) -> list[OneRequest]:
+def _chosen(question: DeviceQuestion, found: Found, place: int) -> list[OneRequest]:
     """Return the requests of a claim; of lists the alternative that was chosen."""
     requests = question.claims[place].requests
     return [each.options[found.chosen.get((place, at), 0)] for at, each in enumerate(requests)]

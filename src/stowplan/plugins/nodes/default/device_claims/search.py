@@ -20,15 +20,14 @@ from typing import NamedTuple, TypeAlias
 
 from stowplan.columns.devices.pools import CounterAmounts
 from stowplan.objects.resource_claims import MOST_RESULTS
-from stowplan.plugins.nodes.default.device_claims.capacities import Amount
+from stowplan.plugins.nodes.default.device_claims.capacities import CapacityAmount
+from stowplan.plugins.nodes.default.device_claims.constraint_state import ConstraintState
 from stowplan.plugins.nodes.default.device_claims.questions import (
     EXACT_COUNT,
-    Attribute,
     ClaimQuestion,
+    DeviceQuestion,
     FatalError,
-    OneConstraint,
     OneRequest,
-    Question,
     Trait,
 )
 
@@ -78,7 +77,7 @@ class Pick:
 
     request: OneRequest
     place: int
-    shared: dict[str, Amount] | None = None
+    shared: dict[str, CapacityAmount] | None = None
 
 
 @dataclass(slots=True)
@@ -89,45 +88,8 @@ class Found:
     chosen: dict[tuple[int, int], int] = field(default_factory=dict)
 
 
-class ConstraintState:
-    """A constraint while devices are added and removed.
-
-    kube-scheduler remembers the first value for matchAttribute, and one value per request for distinctAttribute: the
-    latest one, which is forgotten when that device is removed.
-    """
-
-    __slots__ = ("constraint", "number", "values")
-
-    def __init__(self, constraint: OneConstraint) -> None:
-        self.constraint, self.number = constraint, 0
-        self.values: dict[str, Attribute] = {}
-
-    def add(self, request: OneRequest, value: Attribute | None) -> bool:
-        if not self.constraint.covers(request):
-            return True
-        if value is None:
-            return False
-        if self.constraint.distinct:
-            if value in self.values.values():
-                return False
-            self.values[request.base_name] = value
-        elif self.number and self.values[""] != value:
-            return False
-        else:
-            self.values[""] = value
-        self.number += 1
-        return True
-
-    def remove(self, request: OneRequest) -> None:
-        if not self.constraint.covers(request):
-            return
-        self.number -= 1
-        if self.constraint.distinct:
-            self.values.pop(request.base_name, None)
-
-
 class DeviceSearch:
-    def __init__(self, question: Question, node: SearchedNode) -> None:
+    def __init__(self, question: DeviceQuestion, node: SearchedNode) -> None:
         self._question, self._node = question, node
         self._all: dict[int, list[int]] = {}  # the devices of each request for all of them, by its number
         self._traits: list[Trait] = [question.traits[number] for number in node.traits]
@@ -146,6 +108,8 @@ class DeviceSearch:
         """Return the first solution; None if there is none. `broken`: why there is no telling what all devices are."""
         for claim in self._question.claims:
             self._prepare(claim, broken)
+        if self._is_hopeless():
+            return None
         try:
             done = self._claim(0)
         except TooManyDevicesError:
@@ -178,6 +142,24 @@ class DeviceSearch:
                 places.append(place)
         self._all[request.number] = places
         return len(places)
+
+    def _is_hopeless(self) -> bool:
+        """True if there are too few devices, whatever constraints say: for one request, or for all together.
+
+        Where an expression fails, a share may be had, or an alternative, only the search itself can tell.
+        """
+        question = self._question
+        if question.has_lists or question.takes_all or any(each.admin_access for each in question.all_requests):
+            return False
+        if any(trait.shareable or any(isinstance(each, str) for each in trait.matches) for trait in self._traits):
+            return False
+        free = [trait for trait, taken in zip(self._traits, self._node.taken, strict=True) if not taken]
+        for request in question.all_requests:
+            at = request.number
+            if sum(trait.matches[at] is True and trait.tolerated[at] for trait in free) < request.spec.count:
+                return True
+        wanted = sum(request.spec.count for request in question.all_requests)
+        return sum(any(trait.matches) for trait in free) < wanted
 
     # -- claims and requests
 
@@ -332,7 +314,7 @@ class DeviceSearch:
     def _has_shares(self, place: int) -> bool:
         return self._node.shares[place] is not None or self._share_counts.get(place, 0) > 0
 
-    def _share(self, place: int, amounts: dict[str, Amount], sign: int) -> None:
+    def _share(self, place: int, amounts: dict[str, CapacityAmount], sign: int) -> None:
         taken = self._shared.setdefault(place, {})
         for name, amount in amounts.items():
             taken[name] = taken.get(name, 0) + sign * amount.nanos
