@@ -5,7 +5,8 @@ assumption ends
 
     when its last holder releases it        the store shows the server's version again
     when the server sends another version   the write that makes the assumption true was based on the version before:
-                                            either this version has the write, or the server will refuse it
+                                            either this version has the write, or the server will refuse it. (A
+                                            resource claim is written twice: the first write is not what was assumed)
     when the object is deleted
 
 A holder is the uid of a pod. All holders of an object assume the same of it. What a holder took is remembered until the
@@ -21,6 +22,7 @@ import msgspec
 
 from stowplan.columns.object_store import ObjectStore
 from stowplan.objects.meta import Object
+from stowplan.objects.resource_claims import ResourceClaim
 
 AnyObject = TypeVar("AnyObject", bound=Object)
 Ref: TypeAlias = tuple[str, str]  # kind and key of an object
@@ -148,6 +150,11 @@ class AssumedObjects:
         held = self._objects.get(ref(found)) if self._objects else None
         if held is None:
             return found
+        if isinstance(found, ResourceClaim) and isinstance(held.assumed, ResourceClaim):
+            rebased = found.with_allocation_of(held.assumed)
+            if rebased is not None:
+                self._set(ref(found), msgspec.structs.replace(held, actual=found, assumed=rebased))
+                return rebased
         version, known = found.metadata.resource_version, held.actual
         if version and known is not None and version == known.metadata.resource_version:  # again, after a new list
             self._set(ref(found), msgspec.structs.replace(held, actual=found))

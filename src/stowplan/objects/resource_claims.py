@@ -177,6 +177,13 @@ class ResourceClaim(Object, frozen=True):
         """True if the pod with this uid may use the claim."""
         return any(each.uid == uid for each in self.status.reserved_for)
 
+    def with_allocation_of(self, assumed: ResourceClaim) -> ResourceClaim | None:
+        """Return this version of the claim with the allocation that it will have; None if that cannot be any more."""
+        if self.allocation is not None or self.terminating or self.uid != assumed.uid or assumed.allocation is None:
+            return None
+        status = msgspec.structs.replace(self.status, allocation=assumed.allocation)
+        return msgspec.structs.replace(self, status=status)
+
     def belongs_to(self, pod: Pod) -> bool:
         """True if the claim was made for this pod."""
         owner = self.controller()

@@ -220,3 +220,29 @@ def _reporting(claim: ResourceClaim, condition: str) -> Object:
     place = {key: device[key] for key in ("driver", "pool", "device")}
     plain["status"]["devices"] = [{**place, "conditions": [told]}]
     return convert(ResourceClaim, plain)
+
+
+def test_devices_stay_taken_while_the_claim_is_written() -> None:
+    """A claim is written twice. The first write, of the finalizer, does not free what the second will allocate."""
+    world = World(nodes=[a_node("node-0")])
+    held: list[Action] = []
+
+    def answers(action: Action) -> Result | None:
+        if isinstance(action, AllocateClaims) and not held:
+            held.append(action)
+            return None
+        return World.succeed(action)
+
+    world.answers = answers
+    world.submit(a_class(), a_slice("node-0", 1), a_claim("first"), with_claim("one", "first"))
+    world.run()
+    finalized = claim_of(world, "first")
+    metadata = msgspec.structs.replace(finalized.metadata, finalizers=("resource.kubernetes.io/delete-protection",))
+    world.submit(msgspec.structs.replace(finalized, metadata=metadata))
+    world.submit(a_claim("second"), with_claim("two", "second"))
+    world.run()
+    assert world.bindings == {}
+    assert devices_of(world, "second") == []
+    world.complete(held[0])
+    world.run()
+    assert world.bindings == {"one": "node-0"}
