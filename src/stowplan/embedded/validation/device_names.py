@@ -43,7 +43,11 @@ def check_pool_name(field: str, name: str) -> Iterator[StatusCause]:
 
 
 def check_label(field: str, name: str) -> Iterator[StatusCause]:
-    """The name of a device, a request or a counter."""
+    """The name of a device or a request."""
+    yield from check_dns_label(field, name)
+
+
+def check_counter_set(field: str, name: str) -> Iterator[StatusCause]:
     if not name:
         yield required(field)
     else:

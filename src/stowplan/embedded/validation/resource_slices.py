@@ -10,6 +10,7 @@ from stowplan.embedded.errors import StatusCause, forbidden_field, invalid_value
 from stowplan.embedded.validation.device_names import (
     MOST_CONFIGURATIONS,
     check_configuration,
+    check_counter_set,
     check_driver,
     check_label,
     check_pool_name,
@@ -162,12 +163,12 @@ def _taint(taint: Document, field: str) -> Iterator[StatusCause]:
 
 
 def _consumption(found: Document, field: str) -> Iterator[StatusCause]:
-    yield from check_label(f"{field}.counterSet", found.get("counterSet", ""))
+    yield from check_counter_set(f"{field}.counterSet", found.get("counterSet", ""))
     if not found.get("counters"):
         yield required(f"{field}.counters")
 
 
 def _counter_set(found: Document, field: str) -> Iterator[StatusCause]:
-    yield from check_label(f"{field}.name", found.get("name", ""))
+    yield from check_counter_set(f"{field}.name", found.get("name", ""))
     if not found.get("counters"):
         yield required(f"{field}.counters")
