@@ -102,7 +102,7 @@ class DeviceSearch:
             [ConstraintState(constraint) for constraint in claim.constraints] for claim in question.claims
         ]
         self.found = Found([[] for _ in question.claims])
-        self._steps = 0
+        self.steps = 0
 
     def run(self, broken: str = "") -> Found | None:
         """Return the first solution; None if there is none. `broken`: why there is no telling what all devices are."""
@@ -194,8 +194,8 @@ class DeviceSearch:
 
     def _devices(self, claim: ClaimQuestion, at: int, request: OneRequest, had: int, start: int) -> bool:
         """Find the rest of a request's devices, from a place on; it has some already."""
-        self._steps += 1
-        if self._steps > MOST_STEPS:
+        self.steps += 1
+        if self.steps > MOST_STEPS:
             raise OutOfTimeError
         needed = len(self._all[request.number]) if request.takes_all else request.spec.count
         if request.takes_all and not needed:
