@@ -75,6 +75,7 @@ def refused(says: str, document: str) -> Step:
     return Step(says, "apply -f -", document, fails=True)
 
 
+EMPTY = '{"status":{"allocation":{"devices":{"results":[]}}}}'
 EXACTLY = "{name: a, exactly: {deviceClassName: gpu.example.com}}"
 DEVICES = (
     Step("a class", "apply -f -", CLASS),
@@ -109,7 +110,7 @@ DEVICES = (
     Step("the claim is in use", "get resourceclaims", shows="allocated,reserved"),
     Step(
         "another allocation",
-        'patch resourceclaim shared --subresource=status --type=merge -p {"status":{"allocation":{"devices":{"results":[]}}}}',
+        f"patch resourceclaim shared --subresource=status --type=merge -p {EMPTY}",
         fails=True,
     ),
     Step("delete the pod", "delete pod trainer"),

@@ -215,7 +215,9 @@ def test_a_changed_annotation_makes_a_new_generation_and_none_makes_no_slices(cl
         cluster.update({**node, "metadata": {**node["metadata"], "annotations": {DEVICES: text}}})
         work(cluster)
         specs = [each["spec"] for each in cluster.all(SLICES)]
-        pools = [(each["pool"]["generation"], each["pool"]["resourceSliceCount"], len(each["devices"])) for each in specs]
+        pools = [
+            (each["pool"]["generation"], each["pool"]["resourceSliceCount"], len(each["devices"])) for each in specs
+        ]
         assert pools == expected
 
 

@@ -58,7 +58,7 @@ def may_fail(d: Draw, driver: str) -> str:
     own = f'device.attributes["{driver}"]'
     return d.text(
         f"{own}.missing == 1", f"{own}.missing == 1 || true", f"true || {own}.missing == 1",
-        f'device.attributes["resource.kubernetes.io"].pcieRoot == "pci0000:40"', f'{own}.uuid == "GPU-1"',
+        'device.attributes["resource.kubernetes.io"].pcieRoot == "pci0000:40"', f'{own}.uuid == "GPU-1"',
         f"{own}.index < 0 && {own}.missing == 1", f"{own}.model", f"{own}.index", f'{own}.index.startsWith("1")',
         f"10 / {own}.numa > 3", f"{own}.index == 3 || {own}.missing",
         f'device.capacity["{driver}"].memory.isGreaterThan(quantity("forty"))',

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
 import msgspec
+import numpy as np
 
 from stowplan.apps.parity import node_records
 from stowplan.apps.parity.claim_server import NOW, ClaimServer, without_dumps
@@ -25,13 +26,13 @@ from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.state import ClusterState
 from stowplan.framework.decision import Decision, NotYet, RejectPod
 from stowplan.framework.evaluation import Evaluation, schedule_one
-from stowplan.framework.profile import Profile
 from stowplan.objects import kinds, quantity
 from stowplan.objects.actions import AllocateClaims, AnyAction, Record
 from stowplan.objects.changes import Put
 from stowplan.objects.errors import StowplanError
 from stowplan.objects.pods import Pod
 from stowplan.objects.resource_claims import ResourceClaim
+from stowplan.plugins.nodes.default.device_claims.planner import PlannedClaim
 from stowplan.plugins.nodes.default.dynamic_resources import NAME, DynamicResources
 
 Answer: TypeAlias = dict[str, Any]
@@ -45,10 +46,10 @@ def is_record(scenario: Mapping[str, Any]) -> bool:
 
 def answer(scenario: Mapping[str, Any]) -> Answer:
     """Return our complete answer, in the form of a record's `expect`."""
-    return RecordedScheduler(scenario).answer()
+    return ClaimScheduler(scenario).answer()
 
 
-class RecordedScheduler:
+class ClaimScheduler:
     """A scheduler that has seen the cluster of one record."""
 
     def __init__(self, scenario: Mapping[str, Any]) -> None:
@@ -104,9 +105,8 @@ class RecordedScheduler:
         texts: set[str] = set()
         for name in list(self._state.table.live_names()):
             row = self._state.table.row_of[name]
-            decision = schedule_one(
-                self._pod, self._state, self._profile, gate=False, preempt=False, within=_rows(row)
-            )  # fmt: skip
+            alone = np.array([row], np.int64)
+            decision = schedule_one(self._pod, self._state, self._profile, gate=False, preempt=False, within=alone)
             if decision.limited_to is not None:
                 found["prefilterNodes"] = sorted(decision.limited_to)
             if decision.error:
@@ -225,7 +225,7 @@ class Pins:
         return value
 
     def _pin(self, key: str, value: Any) -> Any:
-        if not isinstance(value, str) or key not in ("shareID", "allocationTimestamp") or value in self._known:
+        if not isinstance(value, str) or key not in ("shareID", "allocationTimestamp") or f'"{value}"' in self._known:
             return self.pinned(value)
         if key == "allocationTimestamp":
             return "now"
@@ -249,9 +249,9 @@ def differences(expected: object, found: object) -> Iterator[tuple[str, object, 
     return node_records.differences(comparable(expected), comparable(found))
 
 
-def _planned(planned: Any, pins: Pins) -> Answer:
+def _planned(planned: PlannedClaim, pins: Pins) -> Answer:
     found: Answer = {"claim": planned.key}
-    if planned.key == EXTENDED:
+    if planned.of_extended_resources:
         found["requests"] = [_plain(each) for each in planned.requests] or None
         if planned.mappings:
             found["mappings"] = [_plain(each) for each in planned.mappings]
@@ -260,12 +260,3 @@ def _planned(planned: Any, pins: Pins) -> Answer:
 
 def _plain(value: object) -> Any:
     return msgspec.json.decode(msgspec.json.encode(value, enc_hook=str))
-
-
-def _rows(row: int) -> Any:
-    import numpy as np
-
-    return np.array([row], np.int64)
-
-
-EXTENDED = "<extended-resources>"

@@ -11,8 +11,8 @@ or, with what the devices are like:
       attributes: {model: a100, ecc: true, numa: 1, driverVersion: {version: 1.2.0}}
       capacity: {memory: 80Gi}
 
-Each driver publishes one pool for the node, named after the node, in slices of at most 128 devices: `gpu-0`, `gpu-1` … When
-the annotation changes, so does the pool, with a new generation; when it goes, the slices go.
+Each driver publishes one pool for the node, named after the node, in slices of at most 128 devices: `gpu-0`, `gpu-1` …
+When the annotation changes, so does the pool, with a new generation; when it goes, the slices go.
 """
 
 from __future__ import annotations
@@ -22,7 +22,14 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from stowplan.embedded.controllers import queries
-from stowplan.embedded.controllers.actions import Action, CreateDocument, DeleteDocument, RecordEvent, SetStatus, UpdateObject
+from stowplan.embedded.controllers.actions import (
+    Action,
+    CreateDocument,
+    DeleteDocument,
+    RecordEvent,
+    SetStatus,
+    UpdateObject,
+)
 from stowplan.embedded.controllers.resource_claims import CLAIMS
 from stowplan.embedded.documents import Document
 from stowplan.embedded.store import DocumentStore, StoreChange
@@ -144,7 +151,13 @@ def _publish(node: Document, driver: str, devices: list[Document], published: li
         if number < len(published):
             yield UpdateObject(SLICES, {**published[number], "spec": spec})
         else:
-            owner = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": node["metadata"]["uid"], "controller": True}
+            owner = {
+                "apiVersion": "v1",
+                "kind": "Node",
+                "name": name,
+                "uid": node["metadata"]["uid"],
+                "controller": True,
+            }
             metadata = {"name": f"{name}-{driver}-{number}", "ownerReferences": [owner]}
             refusal = RecordEvent(node, "InvalidDevices", f"{driver}: {{error}}", _COMPONENT, "Warning")
             yield CreateDocument(SLICES, "", {"metadata": metadata, "spec": spec}, None, (refusal,))
@@ -158,5 +171,3 @@ def _text(node: Document | None) -> str:
 
 def _place(found: Document) -> tuple[Any, ...]:
     return tuple(found.get(name) for name in ("driver", "pool", "device", "shareID"))
-
-

@@ -11,7 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from stowplan.embedded.controllers import queries
-from stowplan.embedded.controllers.actions import Action, CreateDocument, DeleteDocument, RecordEvent, SetStatus, UpdateObject
+from stowplan.embedded.controllers.actions import (
+    Action,
+    CreateDocument,
+    DeleteDocument,
+    RecordEvent,
+    SetStatus,
+    UpdateObject,
+)
 from stowplan.embedded.documents import Document
 from stowplan.embedded.store import DocumentStore, StoreChange
 
@@ -74,7 +81,9 @@ class PodClaimController:
         if found.get("labels"):
             metadata["labels"] = dict(found["labels"])
         refusals = (_failure(pod, entry, "create ResourceClaim : {error}"),)
-        yield CreateDocument(CLAIMS, namespace, {"metadata": metadata, "spec": template["spec"]["spec"]}, None, refusals)
+        yield CreateDocument(
+            CLAIMS, namespace, {"metadata": metadata, "spec": template["spec"]["spec"]}, None, refusals
+        )
 
     def _name_in_status(self, pod: Document) -> Iterator[Action]:
         status = pod.get("status", {})
@@ -161,7 +170,9 @@ def claim_names(pod: Document) -> list[str]:
     """The names of the claims that a pod uses, as far as they are known."""
     status = pod.get("status", {})
     made = {each["name"]: each.get("resourceClaimName", "") for each in status.get("resourceClaimStatuses", ())}
-    names = [each.get("resourceClaimName") or made.get(each["name"], "") for each in pod["spec"].get("resourceClaims", ())]
+    names = [
+        each.get("resourceClaimName") or made.get(each["name"], "") for each in pod["spec"].get("resourceClaims", ())
+    ]
     names.append(status.get("extendedResourceClaimStatus", {}).get("resourceClaimName", ""))
     return [name for name in names if name]
 

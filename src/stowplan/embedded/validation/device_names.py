@@ -116,5 +116,3 @@ def check_configuration(found: Document, field: str) -> Iterator[StatusCause]:
 
 def immutable(field: str, value: Any) -> StatusCause:
     return invalid_value(field, value, "field is immutable")
-
-

@@ -29,9 +29,7 @@ _PLACES = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
 _VALUES = ("bool", "bools", "int", "ints", "string", "strings", "version", "versions")
 _EFFECTS = ("NoExecute", "NoSchedule", "None")
 _NUMBER, _PART, _BUILD = r"(0|[1-9]\d*)", r"(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)", r"[0-9a-zA-Z-]+"
-_VERSION = re.compile(
-    rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(-{_PART}(\.{_PART})*)?(\+{_BUILD}(\.{_BUILD})*)?", re.ASCII
-)
+_VERSION = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(-{_PART}(\.{_PART})*)?(\+{_BUILD}(\.{_BUILD})*)?", re.ASCII)
 
 
 def check_slice(document: Document) -> Iterator[StatusCause]:
@@ -40,7 +38,9 @@ def check_slice(document: Document) -> Iterator[StatusCause]:
     pool = spec.get("pool", {})
     yield from check_pool_name("spec.pool.name", pool.get("name", ""))
     if pool.get("resourceSliceCount", 0) <= 0:
-        yield invalid_value("spec.pool.resourceSliceCount", pool.get("resourceSliceCount", 0), "must be greater than zero")
+        yield invalid_value(
+            "spec.pool.resourceSliceCount", pool.get("resourceSliceCount", 0), "must be greater than zero"
+        )
     if pool.get("generation", 0) < 0:
         yield invalid_value("spec.pool.generation", pool["generation"], "must be greater than or equal to zero")
     yield from _place(spec, "spec", _PLACES)

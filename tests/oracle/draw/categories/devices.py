@@ -1,4 +1,4 @@
-"""Pods with resource claims: one function for each subject, as the golden records of dynamic resource allocation have."""
+"""Pods with resource claims: one function for each subject that the golden records have."""
 
 from __future__ import annotations
 
@@ -332,7 +332,9 @@ def in_flight(s: Scenario) -> None:
         claim(s, world, "common", asking, "default")
         if d.chance(0.7):
             uses(s, s.pod, ["common"])
-    shareable = [each["metadata"]["name"] for each in s.cluster["resourceClaims"] if each["metadata"]["name"] == "common"]
+    shareable = [
+        each["metadata"]["name"] for each in s.cluster["resourceClaims"] if each["metadata"]["name"] == "common"
+    ]
     for i in range(d.randint(1, 2)):
         requests = {"cpu": d.one("500m", "4"), "memory": "256Mi"}
         main = {"name": "main", "image": "registry.example.com/train:1", "resources": {"requests": requests}}
