@@ -48,7 +48,8 @@ def a_slice(node: str, devices: int, **fields: Any) -> dict[str, Any]:
 
 
 def asking(count: int = 1, **fields: Any) -> dict[str, Any]:
-    return {"devices": {"requests": [{"name": "gpus", "exactly": {"deviceClassName": DRIVER, "count": count, **fields}}]}}
+    exactly = {"deviceClassName": DRIVER, "count": count, **fields}
+    return {"devices": {"requests": [{"name": "gpus", "exactly": exactly}]}}
 
 
 def a_claim(name: str, count: int = 1, **fields: Any) -> dict[str, Any]:
@@ -95,9 +96,10 @@ def check_claims(cluster: Cluster, namespace: str) -> None:
 def devices(each_plane: ControlPlane) -> Iterator[ControlPlane]:
     """A control plane with three nodes of four devices, and the scheduler's account."""
     each_plane.kubectl("apply", "--filename", str(DEPLOY / "rbac.yaml"))
-    with each_plane.nodes(3, prefix="gpu", capacity=ROOM) as names:
-        with each_plane.having(a_class(), *(a_slice(name, 4) for name in names)):
-            yield each_plane
+    names = [f"gpu-{number}" for number in range(3)]
+    slices = (a_slice(name, 4) for name in names)
+    with each_plane.nodes(3, prefix="gpu", capacity=ROOM), each_plane.having(a_class(), *slices):
+        yield each_plane
 
 
 def account(plane: ControlPlane) -> Path:

@@ -12,7 +12,13 @@ from stowplan.objects import claim_calls
 from stowplan.objects.actions import AllocateClaims, ClaimAction, ClaimWrite, DeallocateClaim, PodRef, ReleaseClaims
 from stowplan.objects.claim_calls import ClaimAnswer, ClaimCall, ClaimOutcome
 from stowplan.objects.kinds import convert
-from stowplan.objects.resource_claims import FINALIZER, AllocatedDevice, AllocatedDevices, AllocationResult, ResourceClaim
+from stowplan.objects.resource_claims import (
+    FINALIZER,
+    AllocatedDevice,
+    AllocatedDevices,
+    AllocationResult,
+    ResourceClaim,
+)
 
 NOW = datetime(2026, 11, 19, 12, tzinfo=UTC)
 POD = PodRef("default", "pod", "pod-uid")

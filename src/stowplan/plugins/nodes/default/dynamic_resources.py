@@ -28,19 +28,15 @@ from stowplan.framework.scoring import MAX_SCORE
 from stowplan.objects.actions import (
     AllocateClaims,
     AnyAction,
-    ClaimWrite,
     DeallocateClaim,
-    PodRef,
     Record,
-    ReleaseClaims,
-    RequestMapping,
 )
 from stowplan.objects.errors import DecisionError
 from stowplan.objects.pods import Pod
-from stowplan.objects.resource_claims import ResourceClaim
+from stowplan.objects.resource_claims import AllocationResult, ResourceClaim
 from stowplan.objects.selectors import compile_node_selector
-from stowplan.plugins.nodes.default.device_claims import bindings, node_answers, planner
-from stowplan.plugins.nodes.default.device_claims.extended_resources import IN_MEMORY, claim_for, requests_of
+from stowplan.plugins.nodes.default.device_claims import bindings, claim_writes, joint, node_answers, planner
+from stowplan.plugins.nodes.default.device_claims.extended_resources import IN_MEMORY
 from stowplan.plugins.nodes.default.device_claims.planner import PlannedClaim, Planner, PodNeeds
 from stowplan.plugins.nodes.default.device_claims.pod_claims import claims_of, problem
 from stowplan.plugins.nodes.default.device_claims.questions import FatalError
@@ -119,6 +115,8 @@ class DynamicResources:
             yield Reject(np.ones(len(nodes), np.bool_), LEFTOVER, resolvable=False)
             return
         codes = self._codes(pod, needs, nodes)
+        if pod.uid in nodes.cluster.state.deciding:
+            codes = self._jointly(pod, needs, nodes, codes)
         for code, reason in node_answers.REASONS.items():
             rejected: Bools = codes == code
             if rejected.any():
@@ -143,6 +141,16 @@ class DynamicResources:
             if len(group.rows) == len(nodes):
                 return found
             codes[planner.mask(group.rows, nodes.rows)] = found
+        return codes
+
+    def _jointly(self, pod: Pod, needs: PodNeeds, nodes: Nodes, codes: Any) -> Any:
+        """Correct the answers for nodes where the claims can be allocated together with those of other members."""
+        cluster = nodes.cluster
+        for at in (codes == node_answers.FAILS).nonzero()[0].tolist():
+            row = int(nodes.rows[at])
+            if joint.has_members(pod, row, cluster) and not needs.backed:
+                found = joint.find(pod, needs.unallocated, row, cluster, self._planner)
+                codes[at] = codes[at] if found is None else node_answers.FITS
         return codes
 
     def _unavailable(self, claim: ResourceClaim, nodes: Nodes) -> Bools:
@@ -202,17 +210,31 @@ class DynamicResources:
         try:
             planned = {} if isinstance(needs, str) else {p.key: p for p in self.allocations(pod, node_name, cluster)}
         except LookupError:
-            needs = node_answers.NOT_ALL
+            return self._reserve_jointly(pod, needs, node_name, cluster)
         if isinstance(needs, str):
             return RejectPod((needs,), resolvable=False)
         assumed = cluster.state.assumed
         for claim in needs.claims:
             plan = planned.pop(claim.key, None)
-            assumed.take(pod.uid, claim if plan is None else _allocated(claim, plan))
+            assumed.take(pod.uid, claim if plan is None else _allocated(claim, plan.allocation))
         for plan in planned.values():
             metadata = msgspec.structs.replace(plan.claim.metadata, name=f"{IN_MEMORY} {pod.uid}")
             metadata = msgspec.structs.replace(metadata, annotations={})  # not to be found as one of the server's
-            assumed.invent(pod.uid, _allocated(msgspec.structs.replace(plan.claim, metadata=metadata), plan))
+            assumed.invent(pod.uid, _allocated(msgspec.structs.replace(plan.claim, metadata=metadata), plan.allocation))
+        return None
+
+    def _reserve_jointly(self, pod: Pod, needs: PodNeeds | str, node_name: str, cluster: Cluster) -> RejectPod | None:
+        """Allocate again what other members of the pod's group reserved on the node, together with the pod's claims."""
+        row = cluster.state.table.row_of[node_name]
+        claims = [] if isinstance(needs, str) else needs.unallocated
+        found = joint.find(pod, claims, row, cluster, self._planner)
+        if found is None or isinstance(needs, str):
+            return RejectPod((node_answers.NOT_ALL,), resolvable=False)
+        joint.reallocate(found, cluster)
+        for claim in needs.claims:
+            allocation = found.allocations.get(claim.key)
+            now = cluster.get(ResourceClaim, claim.key) or claim
+            cluster.state.assumed.take(pod.uid, now if allocation is None else _allocated(now, allocation))
         return None
 
     def unreserve(self, pod: Pod, node_name: str, cluster: Cluster) -> None:  # noqa: ARG002
@@ -221,79 +243,27 @@ class DynamicResources:
     # -- writes
 
     def pre_bind(self, pod: Pod, node_name: str, cluster: Cluster) -> Iterator[AnyAction]:
-        taken = _taken(pod, cluster)
-        writes = [write for claim in taken if (write := self._write(pod, claim, node_name, cluster)) is not None]
+        writes = claim_writes.allocating(pod, node_name, cluster)
         if writes:
-            yield AllocateClaims(pod=_ref(pod), claims=tuple(writes))
-        if any(bindings.needs_preparing(claim.allocation) for claim in taken):
+            yield AllocateClaims(pod=claim_writes.ref(pod), claims=tuple(writes))
+        if any(bindings.needs_preparing(claim.allocation) for claim in claim_writes.taken(pod, cluster)):
             note = f"waiting for binding conditions for device on node {node_name}"
             yield Record(
-                pod=_ref(pod), type="Normal", reason="BindingConditionsPending", action="Scheduling", note=note,
-                reporting_controller=pod.scheduler_name,
+                pod=claim_writes.ref(pod), type="Normal", reason="BindingConditionsPending", action="Scheduling",
+                note=note, reporting_controller=pod.scheduler_name,
             )  # fmt: skip
-
-    def _write(self, pod: Pod, claim: ResourceClaim, node_name: str, cluster: Cluster) -> ClaimWrite | None:
-        if _is_invented(claim):
-            made, mappings = self._made(pod, node_name, cluster)
-            return ClaimWrite(claim.key, "", claim.allocation, made=made, mappings=mappings)
-        actual = cluster.assumed.actual(ResourceClaim, claim.key)
-        if actual is not None and actual.reserved_by(pod.uid):
-            return None
-        allocated = actual is not None and actual.allocation is not None
-        together = len(cluster.assumed.holders_of(claim)) > 1
-        return ClaimWrite(claim.key, claim.uid, None if allocated else claim.allocation, together=together)
-
-    def _made(self, pod: Pod, node_name: str, cluster: Cluster) -> tuple[ResourceClaim, tuple[RequestMapping, ...]]:
-        """Return a claim for extended resources as it is to be created, and which container gets which request."""
-        classes = cluster.state.devices.classes.current()
-        at = cluster.nodes.position(node_name)
-        here = cluster.nodes.where(np.array([] if at is None else [at], np.int64))
-        lacking = [name for name in classes.backed(pod.request) if not here.allocatable[name].any()]
-        requests, mappings = requests_of(pod, lacking, classes)
-        return claim_for(pod, requests), tuple(mappings)
 
     def undo_pre_bind(self, pod: Pod, node_name: str, cluster: Cluster) -> Iterator[AnyAction]:  # noqa: ARG002
         """Take the pod out of the claims that it was written to, and delete the one made for it."""
-        claims: dict[str, str] = {}
-        delete: list[str] = []
-        for claim in _taken(pod, cluster):
-            if _is_invented(claim):
-                cluster.state.devices.catch_up()
-                key = cluster.state.devices.in_use.of_extended.get(pod.uid, "")
-                if key:
-                    claims[key] = ""
-                    delete.append(key)
-                continue
-            actual = cluster.assumed.actual(ResourceClaim, claim.key)
-            if actual is not None and (actual.reserved_by(pod.uid) or cluster.assumed.writer(claim) == pod.uid):
-                claims[claim.key] = claim.uid
-        if claims:
-            yield ReleaseClaims(pod=_ref(pod), claims=claims, delete=tuple(delete))
+        released = claim_writes.releasing(pod, cluster)
+        if released.claims:
+            yield released
 
     def pre_bound(self, pod: Pod, node_name: str, cluster: Cluster) -> bool | NotYet | RejectPod:  # noqa: ARG002
         """True if the devices are prepared, and the claim for extended resources is seen."""
-        until: set[tuple[str, str]] = set()
-        for claim in _taken(pod, cluster):
-            if _is_invented(claim):
-                cluster.state.devices.catch_up()
-                key = cluster.state.devices.in_use.of_extended.get(pod.uid)
-                made = None if key is None else cluster.assumed.actual(ResourceClaim, key)
-                if made is None or made.allocation is None:
-                    until.add(("ResourceClaim", "" if key is None else key))
-                    continue
-            elif not bindings.needs_preparing(claim.allocation):
-                continue
-            else:
-                made = cluster.assumed.actual(ResourceClaim, claim.key)
-            if made is None:
-                return RejectPod((f'could not find ResourceClaim "{claim.key}"',))
-            ready: bool | str = made.allocation is not None and bindings.is_ready(made)
-            if isinstance(ready, str):
-                return RejectPod((ready,))
-            if not ready and bindings.is_late(made, cluster.state.wall_time, self.pre_bind_timeout):
-                return RejectPod((self.pre_bind_late,))
-            if not ready:
-                until.add(("ResourceClaim", made.key))
+        until = claim_writes.unprepared(pod, cluster, self.pre_bind_timeout)
+        if isinstance(until, str):
+            return RejectPod((until or self.pre_bind_late,))
         return NotYet(frozenset(until)) if until else True
 
     # -- no node
@@ -318,7 +288,9 @@ class DynamicResources:
         if needs is None or isinstance(needs, str):
             return []
         if needs.leftover is not None:
-            return [DeallocateClaim(pod=_ref(pod), key=needs.leftover.key, uid=needs.leftover.uid, delete=True)]
+            return [
+                DeallocateClaim(pod=claim_writes.ref(pod), key=needs.leftover.key, uid=needs.leftover.uid, delete=True)
+            ]
         rejected = np.array(
             [verdict.plugin == NAME and UNAVAILABLE in verdict.reasons for verdict in decision.trail.verdicts]
         )
@@ -326,7 +298,7 @@ class DynamicResources:
         where = cluster.nodes.where(np.array(positions, np.int64))
         unavailable = [claim for claim in needs.allocated if self._unavailable(claim, where).any()]
         return [
-            DeallocateClaim(pod=_ref(pod), key=claim.key, uid=claim.uid)
+            DeallocateClaim(pod=claim_writes.ref(pod), key=claim.key, uid=claim.uid)
             for claim in bindings.free_to_deallocate(unavailable, pod.uid)
         ]
 
@@ -368,22 +340,9 @@ class DynamicResources:
         return new is not None and not isinstance(claims_of(new, cluster), str)
 
 
-def _allocated(claim: ResourceClaim, plan: PlannedClaim) -> ResourceClaim:
-    return msgspec.structs.replace(claim, status=msgspec.structs.replace(claim.status, allocation=plan.allocation))
-
-
-def _taken(pod: Pod, cluster: Cluster) -> list[ResourceClaim]:
-    """Return the claims that were taken for the pod, as they are assumed to be."""
-    return [each for each in cluster.assumed.taken_by(pod.uid) if isinstance(each, ResourceClaim)]
-
-
-def _is_invented(claim: ResourceClaim) -> bool:
-    return claim.name.startswith(IN_MEMORY)
+def _allocated(claim: ResourceClaim, allocation: AllocationResult) -> ResourceClaim:
+    return msgspec.structs.replace(claim, status=msgspec.structs.replace(claim.status, allocation=allocation))
 
 
 def _has_lists(claim: ResourceClaim) -> bool:
     return any(request.first_available for request in claim.spec.devices.requests)
-
-
-def _ref(pod: Pod) -> PodRef:
-    return PodRef(pod.namespace, pod.name, pod.uid)

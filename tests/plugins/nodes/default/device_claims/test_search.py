@@ -31,7 +31,7 @@ class Exhaustive(DeviceSearch):
     def _is_hopeless(self) -> bool:
         return False
 
-    def _enough(self, request: OneRequest, needed: int, start: int) -> bool:  # noqa: ARG002
+    def _enough(self, request: OneRequest, needed: int, start: int) -> bool:
         return True
 
     def _alike(self, place: int) -> Hashable:
@@ -39,7 +39,8 @@ class Exhaustive(DeviceSearch):
 
 
 def a_request(name: str, count: int = 1, **fields: Any) -> dict[str, Any]:
-    return {"name": name, "exactly": {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": count, **fields}}
+    exactly = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": count, **fields}
+    return {"name": name, "exactly": exactly}
 
 
 def where(expression: str) -> list[dict[str, Any]]:

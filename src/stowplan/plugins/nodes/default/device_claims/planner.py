@@ -88,7 +88,7 @@ class Planner:
     def groups(self, pod: Pod, needs: PodNeeds, nodes: Nodes, classes: ClassesOfResources) -> Iterator[NodeGroup]:
         """Yield the nodes of a view in groups, with the answers about them."""
         if not needs.backed or needs.leftover is not None:
-            yield self._group(nodes.rows, needs.unallocated, (), nodes.cluster)
+            yield self.group(nodes.rows, needs.unallocated, nodes.cluster)
             return
         lacking = [np.asarray(nodes.allocatable[resource] == 0) for resource in needs.backed]
         for pattern in sorted({tuple(row) for row in np.stack(lacking, axis=1).tolist()}):
@@ -99,11 +99,16 @@ class Planner:
                 continue
             requests, mappings = extended_resources.requests_of(pod, resources, classes)
             made = extended_resources.claim_for(pod, requests)
-            yield self._group(rows, [*needs.unallocated, made], tuple(mappings), nodes.cluster)
+            yield self.group(rows, [*needs.unallocated, made], nodes.cluster, tuple(mappings))
 
-    def _group(
-        self, rows: Rows, claims: Sequence[ResourceClaim], mappings: tuple[RequestMapping, ...], cluster: Cluster
+    def group(
+        self,
+        rows: Rows,
+        claims: Sequence[ResourceClaim],
+        cluster: Cluster,
+        mappings: tuple[RequestMapping, ...] = (),
     ) -> NodeGroup:
+        """Return these rows as a group with these claims."""
         if not claims:
             return NodeGroup(rows)
         return NodeGroup(rows, tuple(claims), mappings, self._answers(claims, cluster))
