@@ -71,7 +71,7 @@ class Environment:
         from cel_expr_python import cel
         from cel_expr_python.ext import ext_bindings, ext_optional
 
-        forms = DECLARATIONS | {name: list(each.forms) for name, each in self.functions.items()}
+        forms = DECLARATIONS | {name: list(each.forms) for name, each in self.functions.items() if each.forms}
         declared = [declarations.function(name, each) for name, each in forms.items()]
         return cel.NewEnv(
             variables={name: declarations.type_(kind) for name, kind in self.variables.items()},

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any, ClassVar, TypeAlias
 
+from stowplan.cel import collections
 from stowplan.cel.environment import Environment
 from stowplan.cel.evaluation import CelEvaluation
 from stowplan.cel.kubernetes import CelQuantity, SemanticVersion, parse_version
@@ -23,7 +24,7 @@ MOST_ANSWERS = 1 << 16  # of one expression
 
 Matches: TypeAlias = "bool | str"  # a text says why the expression failed
 
-ENVIRONMENT = Environment(variables={"device": "map<string, dyn>"}, binds=True)
+ENVIRONMENT = Environment({"device": "map<string, dyn>"}, collections.FUNCTIONS, binds=True)
 
 
 class ByDomain(dict[str, Any]):
