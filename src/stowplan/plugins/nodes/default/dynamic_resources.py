@@ -35,7 +35,14 @@ from stowplan.objects.errors import DecisionError
 from stowplan.objects.pods import Pod
 from stowplan.objects.resource_claims import AllocationResult, ResourceClaim
 from stowplan.objects.selectors import compile_node_selector
-from stowplan.plugins.nodes.default.device_claims import bindings, claim_writes, joint, node_answers, planner
+from stowplan.plugins.nodes.default.device_claims import (
+    bindings,
+    claim_writes,
+    device_causes,
+    joint,
+    node_answers,
+    planner,
+)
 from stowplan.plugins.nodes.default.device_claims.extended_resources import IN_MEMORY
 from stowplan.plugins.nodes.default.device_claims.planner import PlannedClaim, Planner, PodNeeds
 from stowplan.plugins.nodes.default.device_claims.pod_claims import claims_of, problem
@@ -305,8 +312,15 @@ class DynamicResources:
     # -- why
 
     def causes(self, pod: Pod, nodes: Nodes) -> Iterator[NodeCause]:
-        for reject in self.filter(pod, nodes):
-            yield NodeCause(reject.rows, Cause("resource-claim", reject.reason, {}))
+        needs = self._needs(pod, nodes.cluster)
+        if not isinstance(needs, PodNeeds):
+            return
+        for claim in needs.allocated:
+            unavailable = self._unavailable(claim, nodes)
+            if unavailable.any():
+                yield NodeCause(unavailable, device_causes.elsewhere(claim))
+        classes = nodes.cluster.state.devices.classes.current()
+        yield from device_causes.of_groups(self._planner.groups(pod, needs, nodes, classes), nodes)
 
     def pod_causes(self, pod: Pod, cluster: Cluster) -> Iterator[Cause]:
         needs = self._needs(pod, cluster)
