@@ -42,10 +42,14 @@ def may_be_backed(resource: str) -> bool:
 def _takes_precedence(one: DeviceClass, other: DeviceClass | None) -> bool:
     if other is None:
         return True
-    ones, others = one.metadata.creation_timestamp, other.metadata.creation_timestamp
-    if ones is not None and others is not None and ones != others:
-        return ones > others
-    return one.name < other.name
+    ones, others = _age(one), _age(other)
+    return one.name < other.name if ones == others else ones > others
+
+
+def _age(found: DeviceClass) -> float:
+    """Return when the class was created; one without a time counts as older than all others."""
+    created = found.metadata.creation_timestamp
+    return float("-inf") if created is None else created.timestamp()
 
 
 class KeptClasses:

@@ -149,7 +149,7 @@ def searched_node(question: DeviceQuestion, seen: NodeDevices, devices: Devices)
     """Return what the search must know of a node's devices."""
     in_use, found = devices.in_use, seen.devices
     shares = in_use.shared
-    counted = [place for place, pool in enumerate(seen.pools) if pool.counters]
+    counted = [place for place, pool in enumerate(seen.pools) if pool.counters and pool.usable]
     number_of = {place: number for number, place in enumerate(counted)}
     consuming = any(pooled.counters for pooled in found)
     return SearchedNode(
