@@ -148,7 +148,7 @@ class DeviceStatus(ApiValue, frozen=True):
     pool: str = ""
     device: str = ""
     share_id: str | None = msgspec.field(default=None, name="shareID")
-    conditions: tuple[DeviceCondition, ...] = ()
+    conditions: tuple[DeviceCondition, ...] = msgspec.field(default_factory=lambda: ())  # in the JSON even if empty
     data: Any = None
     network_data: Any = None
 

@@ -5,7 +5,7 @@ newest generation among the slices that count is used. A pool is
 
     ignored      if slices of a newer generation exist that the node does not see: the driver is replacing the pool
     incomplete   if slices of its generation are missing
-    invalid      if a name is used twice, or a device consumes counters that nobody defines
+    invalid      if it is complete, and a name is used twice, or a device consumes counters that nobody defines
 
 Devices of incomplete and of invalid pools cannot be allocated.
 """
@@ -61,7 +61,7 @@ class DevicePool:
         self.incomplete = len(every) != visible[0].spec.pool.resource_slice_count
         sets = [each for found in every for each in found.spec.shared_counters]
         self.counters = _amounts(sets)
-        self.invalid = _is_invalid(every, sets)
+        self.invalid = not self.incomplete and _is_invalid(every, sets)
 
     @property
     def usable(self) -> bool:

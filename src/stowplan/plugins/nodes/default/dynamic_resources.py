@@ -181,13 +181,14 @@ class DynamicResources:
     def score(self, pod: Pod, nodes: Nodes) -> Ints | int:
         """Prefer nodes that provide earlier alternatives of requests."""
         needs = self._noted(pod, nodes.cluster)
-        if needs is None or isinstance(needs, str) or not any(map(_has_lists, needs.unallocated)):
+        if needs is None or isinstance(needs, str) or not any(map(planner.has_lists, needs.claims)):
             return 0
+        of_allocated = sum(map(planner.preference_of_allocated, needs.allocated))
         scores = np.zeros(len(nodes), np.int64)
         for group in self._planner.groups(pod, needs, nodes, nodes.cluster.state.devices.classes.current()):
             if group.answers is not None:
                 self._planner.codes(group, nodes.cluster)
-                found = [planner.preference(group, row) for row in group.rows.tolist()]
+                found = [of_allocated + planner.preference(group, row) for row in group.rows.tolist()]
                 scores[planner.mask(group.rows, nodes.rows)] = found
         most = int(scores.max(initial=0))
         return scores * MAX_SCORE // most if most else 0
@@ -356,7 +357,3 @@ class DynamicResources:
 
 def _allocated(claim: ResourceClaim, allocation: AllocationResult) -> ResourceClaim:
     return msgspec.structs.replace(claim, status=msgspec.structs.replace(claim.status, allocation=allocation))
-
-
-def _has_lists(claim: ResourceClaim) -> bool:
-    return any(request.first_available for request in claim.spec.devices.requests)

@@ -171,6 +171,23 @@ def preference(group: NodeGroup, row: int) -> int:
     return 0 if answer is None or answer.found is None else sum(8 - at for at in answer.found.chosen.values())
 
 
+def has_lists(claim: ResourceClaim) -> bool:
+    """True if the claim has a request with alternatives."""
+    return any(request.first_available for request in claim.spec.devices.requests)
+
+
+def preference_of_allocated(claim: ResourceClaim) -> int:
+    """Return the same for a claim that is allocated already: it counts wherever another one must be allocated."""
+    given = {each.request for each in claim.allocation.devices.results} if claim.allocation is not None else set()
+    chosen = (
+        at
+        for request in claim.spec.devices.requests
+        for at, each in enumerate(request.first_available)
+        if f"{request.name}/{each.name}" in given
+    )
+    return sum(8 - at for at in chosen)
+
+
 def mask(rows: Rows, of: Rows) -> Bools:
     """Return which of the rows `of` are among `rows`; both ascend."""
     found: Bools = np.isin(of, rows, assume_unique=True)
