@@ -1,4 +1,4 @@
-"""A pod with a resource claim that does not exist waits as with kube-scheduler, and others get their nodes meanwhile."""
+"""A pod with a resource claim that does not exist waits, and others get their nodes meanwhile."""
 
 from __future__ import annotations
 

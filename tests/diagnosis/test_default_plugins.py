@@ -334,5 +334,3 @@ def test_a_node_affinity_that_wants_two_names_at_once() -> None:
     pod = a_pod(**node_affinity(by_name("a", "b")))
     expected = "affinity-conflict: node affinity wants a node to have several names at once: a, b"
     assert whole_pod(pod, a_state(nodes="ab")) == [expected]
-
-

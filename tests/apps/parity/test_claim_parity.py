@@ -46,6 +46,10 @@ def test_our_answers_are_written_in_the_form_of_the_records(tmp_path: Path) -> N
     assert json.loads(out.read_text()) == {"id": record["id"], "expect": record["expect"]}
 
 
+def anything(_record: dict[str, Any]) -> bool:
+    return True
+
+
 def bound(record: dict[str, Any]) -> bool:
     return bool(record["expect"].get("bind", {}).get("calls"))
 
@@ -89,7 +93,7 @@ def other_hint(expect: dict[str, Any]) -> None:
         pytest.param("exact", bound, swap_calls, "bind.calls", id="calls in another order"),
         pytest.param("claim-state", with_choice, empty_choice, "postFilter.oneOf", id="nothing is deallocated"),
         pytest.param("cel-errors", lambda each: "error" in each["expect"], other_error, "error.anyOf", id="an error"),
-        pytest.param("queueing", lambda each: True, other_hint, "hints", id="a hint"),
+        pytest.param("queueing", anything, other_hint, "hints", id="a hint"),
     ],
 )
 def test_an_altered_record_differs(
@@ -103,7 +107,7 @@ def test_an_altered_record_differs(
 
 
 def test_an_earlier_pod_that_would_go_elsewhere_is_a_difference() -> None:
-    record = one("in-flight", lambda each: True)
+    record = one("in-flight", anything)
     record["earlier"][0]["node"] = "elsewhere"
     outcome, answer, _ = command.replay(record)
     assert outcome == command.DIFFERS
@@ -111,7 +115,7 @@ def test_an_earlier_pod_that_would_go_elsewhere_is_a_difference() -> None:
 
 
 def test_the_sample_among_the_records_of_nodes_has_no_allocations() -> None:
-    cluster = {"deviceClasses": [], "resourceSlices": []}
+    cluster: dict[str, Any] = {"deviceClasses": [], "resourceSlices": []}
     assert not claim_records.is_record({"category": "dynamic-resources", "cluster": cluster})
     assert claim_records.is_record({"category": "pools", "cluster": cluster})
     assert not claim_records.is_record({"category": "taints", "cluster": {"nodes": []}})

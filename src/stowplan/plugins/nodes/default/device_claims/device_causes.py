@@ -19,7 +19,7 @@ from stowplan.columns.devices.devices import Devices
 from stowplan.columns.devices.pools import DevicePool, NodeDevices, PooledDevice
 from stowplan.columns.nodes.views import Nodes
 from stowplan.framework.cause_texts import MOST_OF_NAME, few, listed
-from stowplan.framework.causes import Cause, NodeCause
+from stowplan.framework.causes import Cause, Detail, NodeCause
 from stowplan.objects.resource_claims import ResourceClaim
 from stowplan.objects.texts import shortened
 from stowplan.plugins.nodes.default.device_claims.device_expressions import DeviceExpressions
@@ -68,14 +68,14 @@ def _of_request(
     """Return what each alternative of a request lacks; nothing if one of them lacks nothing."""
     causes = []
     for request in options:
-        cause = Shortage(question, request, claims[request.claim], seen, devices).cause()
+        cause = DeviceShortage(question, request, claims[request.claim], seen, devices).cause()
         if cause is None:
             return []
         causes.append(cause)
     return causes
 
 
-class Shortage:
+class DeviceShortage:
     """What one request lacks on one node. Each device is counted for the first thing that is wrong with it."""
 
     def __init__(
@@ -143,7 +143,7 @@ class Shortage:
         of_request = f"claim {self._claim.name}, request {request.full_name}"
         text = f"{of_request}: {asked}; the node has {len(self.of_class) or 'none'}"
         reasons = [f"{few(names)} {_inflected(why, len(names))}" for why, names in self.wrong.items()]
-        details = {
+        details: dict[str, Detail] = {
             "claim": self._claim.key, "request": request.full_name, "class": name, "wanted": wanted,
             "devices": len(self.of_class), "usable": len(self.good),
             "unusable": {_inflected(why, 2): listed(names) for why, names in self.wrong.items()},
