@@ -61,7 +61,7 @@ class DevicePool:
         self.incomplete = len(every) != visible[0].spec.pool.resource_slice_count
         sets = [each for found in every for each in found.spec.shared_counters]
         self.counters = _amounts(sets)
-        self.invalid = not self.incomplete and _is_invalid(every, sets)
+        self.invalid = not self.incomplete and _is_invalid(visible, every, sets)
 
     @property
     def usable(self) -> bool:
@@ -143,11 +143,15 @@ def _devices(node: Node, pools: Sequence[DevicePool]) -> Iterator[PooledDevice]:
                 yield PooledDevice(found, device, place, not by_device or sees(node, device))
 
 
-def _is_invalid(every: Iterable[ResourceSlice], sets: Sequence[CounterSet]) -> bool:
+def _is_invalid(
+    visible: Iterable[ResourceSlice], every: Iterable[ResourceSlice], sets: Sequence[CounterSet]
+) -> bool:
+    """Counters are checked in all slices, names of devices in those that the node sees."""
     defined = {each.name: each.counters.keys() for each in sets}
-    devices = [device for found in every for device in found.spec.devices]
-    if len(defined) < len(sets) or len({device.name for device in devices}) < len(devices):
+    names = [device.name for found in visible for device in found.spec.devices]
+    if len(defined) < len(sets) or len(set(names)) < len(names):
         return True
+    devices = [device for found in every for device in found.spec.devices]
     nothing: frozenset[str] = frozenset()
     return any(
         used.counter_set not in defined or not used.counters.keys() <= defined.get(used.counter_set, nothing)
