@@ -6,6 +6,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,10 @@ def _is_allocated(claim: dict[str, Any]) -> bool:
     return bool(claim.get("status", {}).get("allocation"))
 
 
+def _more_given(cluster: Cluster, namespace: str, before: Counter[tuple[str, str]]) -> bool:
+    return Counter(given(cluster, namespace)).total() > before.total()
+
+
 def check_claims(cluster: Cluster, namespace: str) -> None:
     """No device is given twice, and no claim is allocated for nobody."""
     assert [device for device, times in Counter(given(cluster, namespace)).items() if times > 1] == []
@@ -144,10 +149,10 @@ def test_a_claim_that_cannot_be_satisfied_and_one_that_fails(devices: ControlPla
             ),
         }
         for name, (reason, message) in wanted.items():
-            until("the pod is told", lambda name=name: condition(devices, namespace, name), 60, program.explain)
+            until("the pod is told", partial(condition, devices, namespace, name), 60, program.explain)
             found = condition(devices, namespace, name)
             assert (found["reason"], found["message"]) == (reason, message)
-            until("it has an event", lambda name=name: noted(devices, namespace, name), 30, program.explain)
+            until("it has an event", partial(noted, devices, namespace, name), 30, program.explain)
             assert noted(devices, namespace, name)[0] == message
         assert given(devices, namespace) == []
 
@@ -179,9 +184,9 @@ def test_killed_between_the_writes(devices: ControlPlane, tmp_path: Path, times:
             with stowplan(devices, f"killed-{round_}", "--config", config, kubeconfig=account(devices)) as program:
                 program.wait_until_leading()
                 devices.kubectl("-n", namespace, "delete", "pods", "--all", "--wait=true")
-                before = len(given(devices, namespace))
+                before = Counter(given(devices, namespace))
                 apply(devices, namespace, *(a_live_pod(f"r{round_}-{n}", **OF_TEMPLATE) for n in range(12)))
-                until("a claim is written", lambda before=before: len(given(devices, namespace)) > before, 60)
+                until("a claim is written", partial(_more_given, devices, namespace, before), 60)
                 program.kill()
                 check_claims(devices, namespace)
         with stowplan(devices, "killed-last", "--config", config, kubeconfig=account(devices)) as program:

@@ -143,9 +143,7 @@ def _devices(node: Node, pools: Sequence[DevicePool]) -> Iterator[PooledDevice]:
                 yield PooledDevice(found, device, place, not by_device or sees(node, device))
 
 
-def _is_invalid(
-    visible: Iterable[ResourceSlice], every: Iterable[ResourceSlice], sets: Sequence[CounterSet]
-) -> bool:
+def _is_invalid(visible: Iterable[ResourceSlice], every: Iterable[ResourceSlice], sets: Sequence[CounterSet]) -> bool:
     """Counters are checked in all slices, names of devices in those that the node sees."""
     defined = {each.name: each.counters.keys() for each in sets}
     names = [device.name for found in visible for device in found.spec.devices]

@@ -132,8 +132,8 @@ def a_random_question(draw: random.Random) -> tuple[ClusterState, list[ResourceC
             device["allowMultipleAllocations"] = True
             device["capacity"] = {"memory": {"value": str(draw.randint(2, 4))}}
         if draw.random() < 0.3:
-            counters = {"memory": {"value": str(draw.randint(1, 3))}}
-            device["consumesCounters"] = [{"counterSet": "set", "counters": counters}]
+            used = {"memory": {"value": str(draw.randint(1, 3))}}
+            device["consumesCounters"] = [{"counterSet": "set", "counters": used}]
         if draw.random() < 0.2:
             device["taints"] = [{"key": "t", "effect": "NoSchedule"}]
         devices.append(device)
