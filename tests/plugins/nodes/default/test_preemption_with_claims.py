@@ -1,4 +1,4 @@
-"""A dry run of preemption meets a claim that ends a decision in an error: other nodes may still be candidates."""
+"""A dry run of preemption meets a claim that ends a decision in an error: other nodes may be candidates."""
 
 from __future__ import annotations
 
