@@ -15,8 +15,8 @@ from stowplan.testing.builders import a_node, a_pod, a_profile, a_state
 
 DRIVER = "gpu.example.com"
 UPDATED = (
-    'running "DynamicResources" filter plugin: claim default/mine, request gpu: asks for all devices, but resource pool '
-    f"{DRIVER}/{{}} is currently being updated"
+    'running "DynamicResources" filter plugin: claim default/mine, request gpu: asks for all devices, '
+    f"but resource pool {DRIVER}/{{}} is currently being updated"
 )
 
 

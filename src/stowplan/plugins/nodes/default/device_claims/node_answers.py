@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from stowplan.columns.arrays import Rows
 from stowplan.columns.devices.devices import Devices
-from stowplan.columns.devices.pools import CounterAmounts, DevicePool, NodeDevices, consumption
+from stowplan.columns.devices.pools import CounterAmounts, DevicePool, NodeDevices, PooledDevice, consumption
 from stowplan.columns.nodes.table import NodeTable
 from stowplan.objects.nodes import Node
 from stowplan.plugins.nodes.default.device_claims import results
@@ -131,13 +131,18 @@ class NodeAnswers:
             self._searched[node] = known
         if known.code == FAILS and seen.any_invalid:
             return NodeAnswer(FAILS_INVALID)
-        if known.found is not None and any(pooled.slice.spec.node_selector is not None for pooled in seen.devices):
+        if known.found is not None and any(map(_selects_nodes, seen.devices)):
             try:
                 for claim, picks in enumerate(known.found.picks):
                     results.node_selector([seen.devices[pick.place] for pick in picks], seen.node.name, claim)
             except FatalError as error:
                 return NodeAnswer(FATAL, error=error)
         return known
+
+
+def _selects_nodes(pooled: PooledDevice) -> bool:
+    """True if the slice of a device selects nodes by labels, or the device does so itself."""
+    return pooled.slice.spec.node_selector is not None or pooled.device.node_selector is not None
 
 
 def _same_place(before: Node | None, now: Node | None) -> bool:
