@@ -1,8 +1,6 @@
-"""Pods that need resource claims, not allocated yet: each is told so, and others get their nodes meanwhile."""
+"""A pod with a resource claim that does not exist waits, and others get their nodes meanwhile."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import pytest
 
@@ -12,28 +10,19 @@ from tests.controlplane.process import until
 from tests.controlplane.stowplan_process import Stowplan, a_live_pod, condition
 
 pytestmark = pytest.mark.controlplane
+CLAIM = {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "nobody-made-it"}}]}}
 
-SAYS = "this scheduler does not allocate resource claims yet, and the pod needs [gpu]"
 
-
-def test_a_pod_with_a_claim_is_told_that_it_waits_in_vain(
+def test_a_pod_without_its_claim_waits_and_is_tried_when_the_claim_is_there(
     plane: ControlPlane, namespace: str, attacked: Stowplan
 ) -> None:
-    claims = [{"name": "gpu", "resourceClaimName": "nobody-made-it"}]
+    """Before the claim exists, kube-scheduler does not try the pod at all: there is no condition, and no event."""
+    claims = [{"name": "gpu", "resourceClaimName": "mine"}]
     with unharmed(plane, namespace, attacked):
         plane.api().must("POST", f"/api/v1/namespaces/{namespace}/pods", a_live_pod("claims", resourceClaims=claims))
-        found = until(
-            "the pod has a condition", lambda: condition(plane, namespace, "claims"), explain=attacked.explain
-        )
-        assert (found["status"], found["reason"]) == ("False", "Unschedulable")
-        assert SAYS in found["message"]
-        until("there is an event", lambda: notes(plane, namespace, "claims"), explain=attacked.explain)
-    assert {SAYS in note for note in notes(plane, namespace, "claims")} == {True}
-    assert SAYS in attacked.tail(10_000)
-
-
-def notes(plane: ControlPlane, namespace: str, pod: str) -> list[str]:
-    """What the events about a pod's failed attempts say."""
-    events: list[dict[str, Any]] = plane.api().must("GET", f"/api/v1/namespaces/{namespace}/events")["items"]
-    about = (each for each in events if each["involvedObject"]["name"] == pod)
-    return [each["message"] for each in about if each["reason"] == "FailedScheduling"]
+    assert not condition(plane, namespace, "claims")
+    document = {"metadata": {"name": "mine"}, "spec": CLAIM}
+    plane.api().must("POST", f"/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims", document)
+    found = until("the pod has a condition", lambda: condition(plane, namespace, "claims"), explain=attacked.explain)
+    assert (found["status"], found["reason"]) == ("False", "Unschedulable")
+    assert "request gpu: device class nobody-made-it does not exist" in found["message"]

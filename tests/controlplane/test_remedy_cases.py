@@ -15,6 +15,7 @@ EXPLAIN = ROOT / "src" / "stowplan" / "apps" / "explain"
 OURS = "a policy of Stowplan's, which kube-scheduler does not have"
 GANGS = "a feature of kube-scheduler that is off, and other programs of ours: tests/controlplane/test_gang_native.py"
 OF_CLUSTERS = "of a placement, which kube-scheduler does not decide on"
+CLAIMS_STAY = "no remedy: the spec of a claim cannot be changed, and no change of a pod gives a node more devices"
 
 NO_CAUSE = {
     "node-name": "a pod that names a node has one: no scheduler looks at it",
@@ -24,7 +25,8 @@ NO_CAUSE = {
     "volume-missing": "the controller-manager calls such a claim lost at once",
     "volume-source": "an error to kube-scheduler, not a rejection, and no remedy is known",
     "class-invalid": "the API server gives every class a volumeBindingMode",
-    "resource-claim": "no remedy: Stowplan allocates no devices, so it cannot try one",
+    **dict.fromkeys(("resource-claim", "claim-elsewhere"), CLAIMS_STAY),
+    **dict.fromkeys(("device-request", "device-constraint", "device-together", "device-pool"), CLAIMS_STAY),
     "priority-class": "of a pod that does not exist: the API server refuses it",
     **dict.fromkeys(("quota", "quota-unspecified", "replica-failure"), "of pods that the API server refuses"),
     "extender": "no remedy: explain calls no extenders",

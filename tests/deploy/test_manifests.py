@@ -27,6 +27,10 @@ WRITTEN = {
     ("", "persistentvolumes"): {"patch"},
     ("", "persistentvolumeclaims"): {"patch"},
     ("events.k8s.io", "events"): {"create", "patch"},
+    ("resource.k8s.io", "resourceclaims"): {"get", "create", "patch", "delete"},
+    ("resource.k8s.io", "resourceclaims/status"): {"patch"},
+    ("resource.k8s.io", "resourceclaims/binding"): {"patch"},
+    ("resource.k8s.io", "resourceclaims/driver"): {"arbitrary-node:patch"},
 }
 
 

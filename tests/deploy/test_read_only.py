@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from stowplan.apps import profile_loader
+from stowplan.apps.dump.cluster_reader import LISTED
 from stowplan.apps.explain import sources
 from stowplan.kube.resources import RESOURCES, ApiResource
 
@@ -42,6 +43,7 @@ def test_the_role_has_what_explain_reads() -> None:
     needs(sources.EVENTS, "list")
     needs(sources.LIMIT_RANGES, "list")
     needs(sources.QUOTAS, "list")
+    needs(LISTED["ResourceClaimTemplate"], "list")  # only a dump has them
     assert granted("ClusterRole") == needed
 
 

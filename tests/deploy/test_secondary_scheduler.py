@@ -74,9 +74,12 @@ def test_the_operators_account_has_rights_that_older_kube_schedulers_lack() -> N
     """The rest is in system:kube-scheduler and system:volume-scheduler of all supported versions."""
     documents = list(yaml.safe_load_all((OPENSHIFT / "rbac.yaml").read_text(encoding="utf-8")))
     (role,) = (each for each in documents if each["kind"] == "ClusterRole")
-    granted = {(rule["apiGroups"][0], rule["resources"][0]) for rule in role["rules"]}
-    assert granted == {("storage.k8s.io", "volumeattachments"), ("resource.k8s.io", "deviceclasses")}
-    assert granted <= {(RESOURCES[kind].group, RESOURCES[kind].plural) for kind in profile().reads}
+    granted = {(rule["apiGroups"][0], each) for rule in role["rules"] for each in rule["resources"]}
+    of_claims = {"resourceclaims", "resourceclaims/status", "resourceclaims/binding", "resourceclaims/driver"}
+    of_devices = {("resource.k8s.io", each) for each in ("deviceclasses", "resourceslices", *of_claims)}
+    assert granted == {("storage.k8s.io", "volumeattachments"), *of_devices}
+    read = {(RESOURCES[kind].group, RESOURCES[kind].plural) for kind in profile().reads}
+    assert {(group, each.partition("/")[0]) for group, each in granted} <= read
     subjects = [subject for each in documents for subject in each.get("subjects", ())]
     assert {(subject["namespace"], subject["name"]) for subject in subjects} == {
         ("openshift-secondary-scheduler-operator", "secondary-scheduler")

@@ -279,7 +279,7 @@ def test_a_claim_whose_volume_does_not_exist_is_not_said_to_be_on_its_way() -> N
     assert diagnosis.waits == ()
 
 
-def test_a_pod_with_resource_claims_is_said_not_to_be_searched() -> None:
+def test_a_pod_without_its_resource_claim_is_said_not_to_be_searched() -> None:
     pod = a_pod(resourceClaims=[{"name": "gpu", "resourceClaimName": "gpu"}])
     diagnosis = found(pod, a_state(nodes=["a"]))
-    assert (diagnosis.remedies, "does not allocate resource claims" in diagnosis.bounded) == ((), True)
+    assert (diagnosis.remedies, "waits for its resource claims" in diagnosis.bounded) == ((), True)

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from stowplan.objects.devices import DeviceClass
-from stowplan.testing.builders import REQUIRED, a_node, a_pod, a_profile, a_state, from_yaml
+from stowplan.testing.builders import REQUIRED, a_node, a_pod, a_profile, a_state
 from tests.diagnosis.cause_lines import node_causes, term, the_cause, whole_pod
 
 ZONE = "zone"
@@ -335,16 +334,3 @@ def test_a_node_affinity_that_wants_two_names_at_once() -> None:
     pod = a_pod(**node_affinity(by_name("a", "b")))
     expected = "affinity-conflict: node affinity wants a node to have several names at once: a, b"
     assert whole_pod(pod, a_state(nodes="ab")) == [expected]
-
-
-def test_resource_claims() -> None:
-    pod = a_pod(resourceClaims=[{"name": "gpu", "resourceClaimName": "mine"}])
-    expected = "resource-claim: resource claim gpu: this scheduler does not allocate resource claims yet"
-    assert whole_pod(pod, a_state(nodes="a")) == [expected]
-
-
-def test_a_resource_of_a_device_class() -> None:
-    gpus = from_yaml(DeviceClass, "{metadata: {name: gpus}, spec: {extendedResourceName: example.com/gpu}}")
-    pod = a_pod(requests={"example.com/gpu": 1})
-    (found,) = whole_pod(pod, a_state(nodes="a", others=[gpus]))
-    assert found.startswith("resource-claim: example.com/gpu is provided by a device class: ")

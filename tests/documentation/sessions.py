@@ -149,6 +149,7 @@ SESSIONS: Mapping[str, Session] = {
             "pipx": "needs pipx; a wheel alone is installed by tests/deploy/test_wheel.py",
         },
     ),
+    "docs/dra.md": Session(left={"": "run by tests/documentation/test_dra.py"}),
     "docs/embedded.md": Session(
         files={"dump.yaml": A_NODE},
         shows={"kubectl auth can-i": "pods/binding"},

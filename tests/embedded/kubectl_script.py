@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 
 from tests.embedded.kubectl_controllers import CONTROLLERS
+from tests.embedded.kubectl_devices import DEVICES
 from tests.embedded.kubectl_explain import EXPLAIN
 from tests.embedded.kubectl_features import DAEMON, SERVER_SIDE, STATEFUL, Step, told_of
 from tests.embedded.kubectl_manifests import (
@@ -139,6 +140,7 @@ SCRIPT = (
     *EXPLAIN,
     *CONTROLLERS,
     *RBAC,
+    *DEVICES,
 )  # fmt: skip
 
 _MASKS = (
@@ -213,6 +215,10 @@ DIFFERENCES = (
         "`kubectl explain` describes kinds and fields in other words, and lists no values of enums.",
         ((r"^ (?!\w+ <[\w\[\]]+>( -required-)?$).*\n", ""), (r"^(DESCRIPTION:|ENUM:|)\n", "")),
         "explain ",
+    ),
+    Difference(
+        "An object in an error is shown by its names in JSON, not by those in Go.",
+        ((r"(?<=: Invalid value: )\{.*\}(?=: (field is immutable|exactly one))", "OBJECT"),),
     ),
 )
 

@@ -49,7 +49,7 @@ IDLE = {
     "VolumeBinding": VOLUMES,
     "LeafNodeVolumeBinding": VOLUMES,
     "VolumeZone": ["filter", "class_waits_for_pod", "is_claimed", "volume_moved"],
-    "DynamicResources": ["filter", "score", "names_no_claim"],
+    "DynamicResources": ["pre_enqueue", "filter", "score", "reserve", "pre_bind", "claim_changed", "claims_made"],
     "DefaultPreemption": ["pre_enqueue"],
     "NodeDeclaredFeatures": ["pod_needs_other_features"],
     "GangScheduling": ["pre_enqueue", "group_of", "its_group"],

@@ -17,10 +17,13 @@ import tempfile
 import time
 from pathlib import Path
 
+from tests.oracle.draw.categories.devices import DEVICES
+
 HERE = Path(__file__).parent
 CATEGORIES = (
     "everything-mixed", "image-locality", "inter-pod-affinity", "misc", "node-affinity", "node-name-ports",
     "preemption", "resources", "scoring-strategies", "taints", "topology-spread", "volumes",
+    *DEVICES,
 )  # fmt: skip
 
 
@@ -64,12 +67,15 @@ def build() -> Path | None:
 
 def record(recorder: Path, category: str, options: argparse.Namespace, folder: Path) -> str:
     """One category's scenarios with what the real scheduler decided; those that end in its errors are left out."""
-    file = folder / f"{category}.jsonl"
+    file, left_out = folder / f"{category}.jsonl", folder / f"{category}.dropped"
     draw = [sys.executable, "-m", "tests.oracle.draw", "--category", category]
     draw += ["--count", str(options.count), "--seed", str(options.seed)]
     drawn = subprocess.run(draw, check=True, stdout=subprocess.PIPE)
-    with file.open("wb") as out, (folder / "dropped").open("ab") as dropped:
+    with file.open("wb") as out, left_out.open("wb") as dropped:
         subprocess.run([recorder, "-admit", "-drop"], input=drawn.stdout, stdout=out, stderr=dropped, check=True)
+    reasons = left_out.read_text().splitlines()
+    if reasons:
+        sys.stdout.write(f"{category}: {len(reasons)} without an answer; the first: {reasons[0][:200]}\n")
     return str(file)
 
 

@@ -9,11 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	genericrequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"k8s.io/kubernetes/pkg/apis/core"
 	_ "k8s.io/kubernetes/pkg/apis/core/install"
 	"k8s.io/kubernetes/pkg/apis/policy"
 	_ "k8s.io/kubernetes/pkg/apis/policy/install"
+	"k8s.io/kubernetes/pkg/apis/resource"
 	"k8s.io/kubernetes/pkg/apis/storage"
 	_ "k8s.io/kubernetes/pkg/apis/storage/install"
 	"k8s.io/kubernetes/pkg/registry/core/node"
@@ -21,6 +23,8 @@ import (
 	"k8s.io/kubernetes/pkg/registry/core/persistentvolumeclaim"
 	"k8s.io/kubernetes/pkg/registry/core/pod"
 	"k8s.io/kubernetes/pkg/registry/policy/poddisruptionbudget"
+	"k8s.io/kubernetes/pkg/registry/resource/deviceclass"
+	"k8s.io/kubernetes/pkg/registry/resource/resourceslice"
 	"k8s.io/kubernetes/pkg/registry/storage/csidriver"
 	"k8s.io/kubernetes/pkg/registry/storage/csinode"
 	"k8s.io/kubernetes/pkg/registry/storage/csistoragecapacity"
@@ -118,6 +122,37 @@ func admitAll(c *Cluster, incoming *v1.Pod) error {
 			return err
 		}
 	}
+	return admitDevices(c)
+}
+
+// admitDevices admits slices, classes and claims. A claim is created, and then
+// gets its status by an update of the status, as in a cluster.
+func admitDevices(c *Cluster) error {
+	for _, o := range c.DeviceClasses {
+		if err := admit("resource.k8s.io", "v1", "deviceclasses", "", deviceclass.Strategy, false, o, &resource.DeviceClass{}); err != nil {
+			return fmt.Errorf("%s: %w", o.Name, err)
+		}
+	}
+	for _, o := range c.ResourceSlices {
+		if err := admit("resource.k8s.io", "v1", "resourceslices", "", resourceslice.Strategy, false, o, &resource.ResourceSlice{}); err != nil {
+			return fmt.Errorf("%s: %w", o.Name, err)
+		}
+	}
+	server := newClaimServer(c.Namespaces, &still{indexer: cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)}, nil)
+	for _, o := range c.ResourceClaims {
+		kept := o.DeepCopy()
+		if err := admit("resource.k8s.io", "v1", "resourceclaims", o.Namespace, server.spec, true, o, &resource.ResourceClaim{}); err != nil {
+			return fmt.Errorf("%s: %w", o.Name, err)
+		}
+		o.DeletionTimestamp = nil
+		created := server.store(nil, o)
+		created.Status = kept.Status
+		stored, err := server.update(created, "status")
+		if err != nil {
+			return err
+		}
+		o.Status, o.DeletionTimestamp = stored.Status, kept.DeletionTimestamp
+	}
 	return nil
 }
 
@@ -125,9 +160,16 @@ func admitAll(c *Cluster, incoming *v1.Pod) error {
 var noise = map[string]bool{
 	"terminationMessagePath": true, "terminationMessagePolicy": true, "imagePullPolicy": true, "dnsPolicy": true,
 	"terminationGracePeriodSeconds": true, "securityContext": true, "enableServiceLinks": true,
-	"creationTimestamp": true, "generation": true, "daemonEndpoints": true, "nodeInfo": true, "qosClass": true,
-	"deletionGracePeriodSeconds": true, "loadBalancer": true, "resizePolicy": true, "reclaimPolicy": true,
+	"daemonEndpoints": true, "nodeInfo": true, "qosClass": true, "loadBalancer": true, "resizePolicy": true,
+	"reclaimPolicy": true,
 }
+
+// deviceNoise lists those of devices: the stamp of a taint is the time of its defaulting.
+var deviceNoise = map[string]bool{"timeAdded": true}
+
+// metaNoise lists those of an object's metadata. The stamp of a class matters: the newest one stands for an extended
+// resource; zero stamps are nil.
+var metaNoise = map[string]bool{"generation": true, "deletionGracePeriodSeconds": true, "resourceVersion": true}
 
 // prunedJSON encodes an object without noise and without empty members that
 // mean nothing.
@@ -140,15 +182,15 @@ func prunedJSON(v any) (json.RawMessage, error) {
 	if err := json.Unmarshal(text, &tree); err != nil {
 		return nil, err
 	}
-	prune(tree)
+	prune(tree, noise)
 	return encode(tree)
 }
 
-func prune(tree any) {
+func prune(tree any, noise map[string]bool) {
 	switch t := tree.(type) {
 	case []any:
 		for _, item := range t {
-			prune(item)
+			prune(item, noise)
 		}
 	case map[string]any:
 		for k, item := range t {
@@ -156,7 +198,14 @@ func prune(tree any) {
 				delete(t, k)
 				continue
 			}
-			prune(item)
+			switch k {
+			case "metadata":
+				prune(item, metaNoise)
+			case "resourceSlices", "resourceClaims", "deviceClasses", "labels", "annotations":
+				prune(item, deviceNoise) // other keys here are names that users choose
+			default:
+				prune(item, noise)
+			}
 			if m, ok := item.(map[string]any); ok && len(m) == 0 && (k == "status" || k == "resources") {
 				delete(t, k)
 			}

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"sort"
 
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -13,8 +15,9 @@ import (
 )
 
 // decide goes through one scheduling cycle, asking about all nodes, and keeps
-// what each extension point answers.
-func (w *world) decide(ctx context.Context) (*Expect, error) {
+// what each extension point answers. With claims, it also keeps what the plugin
+// for resource claims sets aside, writes and takes back.
+func (w *world) decide(ctx context.Context, withClaims bool) (*Expect, error) {
 	out := &Expect{Filter: map[string]*Verdict{}, Scores: map[string]map[string]int64{}}
 	pod, profile := w.pod, w.profile
 
@@ -37,59 +40,117 @@ func (w *world) decide(ctx context.Context) (*Expect, error) {
 		return out, nil
 	}
 
-	state := framework.NewCycleState()
-	diagnosis := framework.Diagnosis{NodeToStatus: framework.NewDefaultNodeToStatus()}
-	var feasible []fwk.NodeInfo
-	narrowed, status, narrowing := profile.RunPreFilterPlugins(ctx, state, pod)
-	switch {
-	case status.IsSuccess():
-		excluded := fwk.NewStatus(fwk.UnschedulableAndUnresolvable,
-			fmt.Sprintf("node(s) didn't satisfy plugin(s) %v", sets.List(narrowing)))
-		if !narrowed.AllNodes() {
-			named := sets.List(narrowed.NodeNames)
-			out.PreFilterNodes = &named
-			diagnosis.NodeToStatus.SetAbsentNodesStatus(excluded)
+	c, err := w.cycle(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out.PreFilter, out.PreFilterNodes, out.Filter = c.preFilter, c.named, c.verdicts
+	if len(c.failures) > 0 && !withClaims {
+		return nil, errors.New(c.failures[0])
+	}
+	if len(c.failures) == 0 && len(c.feasible) > 0 {
+		if err := w.score(ctx, c.state, c.feasible, out); err != nil {
+			return nil, err
 		}
-		for _, info := range nodes {
-			name := info.Node().Name
-			if !narrowed.AllNodes() && !narrowed.NodeNames.Has(name) {
-				out.Filter[name] = verdict(excluded)
-				continue
-			}
-			s := profile.RunFilterPluginsWithNominatedPods(ctx, state, pod, info)
-			switch {
-			case s.IsSuccess():
-				out.Filter[name] = nil
-				feasible = append(feasible, info)
-			case s.IsRejected():
-				out.Filter[name] = verdict(s)
-				diagnosis.NodeToStatus.Set(name, s)
-			default:
-				return nil, fmt.Errorf("Filter %s on %s: %w", s.Plugin(), name, s.AsError())
-			}
+	}
+	if withClaims {
+		if err := w.setAsideOnAll(ctx, c, out); err != nil {
+			return nil, err
 		}
-	case status.IsRejected():
-		out.PreFilter = verdict(status)
-		diagnosis.NodeToStatus.SetAbsentNodesStatus(status)
-		diagnosis.PreFilterMsg = status.Message()
-	default:
-		return nil, fmt.Errorf("PreFilter %s: %w", status.Plugin(), status.AsError())
+	}
+	if len(c.failures) > 0 {
+		out.Error = &Failure{AnyOf: sets.List(sets.New(c.failures...))}
+		return out, nil
+	}
+	if len(c.feasible) > 0 {
+		if withClaims {
+			out.Bind, err = w.bind(ctx, out.Best[0])
+		}
+		return out, err
 	}
 
-	if len(feasible) > 0 {
-		return out, w.score(ctx, state, feasible, out)
-	}
-
-	out.Message = (&framework.FitError{Pod: pod, NumAllNodes: len(nodes), Diagnosis: diagnosis}).Error()
+	out.Message = (&framework.FitError{Pod: pod, NumAllNodes: len(nodes), Diagnosis: c.diagnosis}).Error()
 	if err := w.crossCheck(ctx, out.Message); err != nil {
 		return nil, err
 	}
+	if withClaims {
+		if out.PostFilter, err = w.afterFilter(ctx, c); err != nil {
+			return nil, err
+		}
+	}
 	for _, pl := range profile.ListPlugins().PostFilter.Enabled {
 		if pl.Name == names.DefaultPreemption {
-			return out, w.preempt(ctx, state, diagnosis.NodeToStatus, out)
+			return out, w.preempt(ctx, out)
 		}
 	}
 	return out, nil
+}
+
+// cycle is one scheduling cycle up to and including Filter.
+type cycle struct {
+	state     fwk.CycleState
+	diagnosis framework.Diagnosis
+	preFilter *Verdict
+	named     *[]string
+	verdicts  map[string]*Verdict
+	feasible  []fwk.NodeInfo
+	failures  []string // what the cycle fails in, by node
+}
+
+// cycle asks PreFilter, and Filter about the given nodes, without names about
+// all. What plugins keep in the state is theirs: whoever calls a plugin that
+// writes there takes a cycle of its own.
+func (w *world) cycle(ctx context.Context, only ...string) (*cycle, error) {
+	nodes, err := w.snapshot.NodeInfos().List()
+	if err != nil {
+		return nil, err
+	}
+	c := &cycle{
+		state: framework.NewCycleState(), verdicts: map[string]*Verdict{},
+		diagnosis: framework.Diagnosis{NodeToStatus: framework.NewDefaultNodeToStatus()},
+	}
+	narrowed, status, narrowing := w.profile.RunPreFilterPlugins(ctx, c.state, w.pod)
+	if status.IsRejected() {
+		c.preFilter = verdict(status)
+		c.diagnosis.NodeToStatus.SetAbsentNodesStatus(status)
+		c.diagnosis.PreFilterMsg = status.Message()
+		return c, nil
+	}
+	if !status.IsSuccess() {
+		return nil, fmt.Errorf("PreFilter %s: %w", status.Plugin(), status.AsError())
+	}
+	excluded := fwk.NewStatus(fwk.UnschedulableAndUnresolvable,
+		fmt.Sprintf("node(s) didn't satisfy plugin(s) %v", sets.List(narrowing)))
+	if !narrowed.AllNodes() {
+		named := sets.List(narrowed.NodeNames)
+		c.named = &named
+		c.diagnosis.NodeToStatus.SetAbsentNodesStatus(excluded)
+	}
+	for _, info := range nodes {
+		name := info.Node().Name
+		if len(only) > 0 && !slices.Contains(only, name) {
+			continue
+		}
+		if !narrowed.AllNodes() && !narrowed.NodeNames.Has(name) {
+			c.verdicts[name] = verdict(excluded)
+			continue
+		}
+		s := w.profile.RunFilterPluginsWithNominatedPods(ctx, c.state, w.pod, info)
+		switch {
+		case s.IsSuccess():
+			c.verdicts[name] = nil
+			c.feasible = append(c.feasible, info)
+		case s.IsRejected():
+			c.verdicts[name] = verdict(s)
+			c.diagnosis.NodeToStatus.Set(name, s)
+		case s.Plugin() == names.DynamicResources:
+			c.verdicts[name] = verdict(s)
+			c.failures = append(c.failures, s.AsError().Error())
+		default:
+			return nil, fmt.Errorf("Filter %s on %s: %w", s.Plugin(), name, s.AsError())
+		}
+	}
+	return c, nil
 }
 
 // crossCheck compares the message with the one of the scheduler's own cycle.

@@ -10,13 +10,36 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// still is an informer on objects that never change. A handler that is added
-// sees every object, in list order, before AddEventHandler returns: there is
-// nothing to wait for and no order to guess.
+// still is an informer on objects that nobody else changes. A handler that is
+// added sees every object, in list order, before AddEventHandler returns: there
+// is nothing to wait for and no order to guess. A change reaches all handlers
+// before `change` returns.
 type still struct {
 	cache.SharedIndexInformer
-	indexer cache.Indexer
-	objects []any
+	indexer  cache.Indexer
+	objects  []any
+	handlers []cache.ResourceEventHandler
+}
+
+// change reports an object that is new (old is nil), is different, or is gone (changed is nil).
+func (s *still) change(old, changed any) {
+	switch {
+	case old == nil:
+		_ = s.indexer.Add(changed)
+		for _, h := range s.handlers {
+			h.OnAdd(changed, false)
+		}
+	case changed == nil:
+		_ = s.indexer.Delete(old)
+		for _, h := range s.handlers {
+			h.OnDelete(old)
+		}
+	default:
+		_ = s.indexer.Update(changed)
+		for _, h := range s.handlers {
+			h.OnUpdate(old, changed)
+		}
+	}
 }
 
 type synced struct{ done chan struct{} }
@@ -36,6 +59,7 @@ func (s *still) AddEventHandler(h cache.ResourceEventHandler) (cache.ResourceEve
 	for _, o := range s.objects {
 		h.OnAdd(o, true)
 	}
+	s.handlers = append(s.handlers, h)
 	return isSynced(), nil
 }
 

@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -58,6 +59,8 @@ type Scenario struct {
 	Config   json.RawMessage `json:"config"`
 	Cluster  json.RawMessage `json:"cluster"`
 	Pod      json.RawMessage `json:"pod"`
+	Earlier  []*Earlier      `json:"earlier,omitempty"`
+	Events   []Event         `json:"events,omitempty"`
 	Expect   json.RawMessage `json:"expect,omitempty"`
 }
 
@@ -93,6 +96,16 @@ type Expect struct {
 	Best           []string                    `json:"best,omitempty"`
 	Message        string                      `json:"message,omitempty"`
 	Preemption     *Preemption                 `json:"preemption,omitempty"`
+	Error          *Failure                    `json:"error,omitempty"`
+	Allocations    map[string][]Allocation     `json:"allocations,omitempty"`
+	Bind           *Bind                       `json:"bind,omitempty"`
+	PostFilter     *PostFilter                 `json:"postFilter,omitempty"`
+	Hints          []string                    `json:"hints,omitempty"`
+}
+
+// Failure is an error of the cycle: the scheduler reports one of these texts.
+type Failure struct {
+	AnyOf []string `json:"anyOf"`
 }
 
 func strictInto(raw json.RawMessage, into any) error {
@@ -109,44 +122,108 @@ func record(sc *Scenario, admit bool) (err error) {
 			err = fmt.Errorf("panic: %v", r)
 		}
 	}()
+	if admit {
+		if err := sc.admit(); err != nil {
+			return err
+		}
+	}
+	if sc.Expect, err = sc.answer(false); err != nil || !sc.withClaims() {
+		return err
+	}
+	// What does not depend on luck does not depend on the order of slices either.
+	again, err := sc.answer(true)
+	if err == nil && !bytes.Equal(again, sc.Expect) {
+		err = errors.New("no single answer: another order of the slices gives another one")
+	}
+	if bytes.Contains(again, []byte("timed out trying to allocate devices")) {
+		err = errors.New("no single answer: the search takes too long")
+	}
+	return err
+}
+
+// admit replaces the objects by what an API server makes of them.
+func (sc *Scenario) admit() error {
+	cluster, pod := &Cluster{}, &v1.Pod{}
+	if err := errors.Join(strictInto(sc.Cluster, cluster), strictInto(sc.Pod, pod)); err != nil {
+		return fmt.Errorf("cluster and pod: %w", err)
+	}
+	if err := admitAll(cluster, pod); err != nil {
+		return fmt.Errorf("not valid: %w", err)
+	}
+	for _, earlier := range sc.Earlier {
+		other := &v1.Pod{}
+		if err := strictInto(earlier.Pod, other); err != nil {
+			return fmt.Errorf("earlier: %w", err)
+		}
+		if err := admitPod(other); err != nil {
+			return fmt.Errorf("not valid: %w", err)
+		}
+		var err error
+		if earlier.Pod, err = prunedJSON(other); err != nil {
+			return err
+		}
+	}
+	var err error
+	if sc.Cluster, err = prunedJSON(cluster); err != nil {
+		return err
+	}
+	sc.Pod, err = prunedJSON(pod)
+	return err
+}
+
+// answer lets a new scheduler decide.
+func (sc *Scenario) answer(reversed bool) (json.RawMessage, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	cfg, err := loadConfig(sc.Config)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	cluster, pod := &Cluster{}, &v1.Pod{}
 	if err := strictInto(sc.Cluster, cluster); err != nil {
-		return fmt.Errorf("cluster: %w", err)
+		return nil, fmt.Errorf("cluster: %w", err)
 	}
 	if err := strictInto(sc.Pod, pod); err != nil {
-		return fmt.Errorf("pod: %w", err)
+		return nil, fmt.Errorf("pod: %w", err)
 	}
-	if admit {
-		if err := admitAll(cluster, pod); err != nil {
-			return fmt.Errorf("not valid: %w", err)
-		}
-		if sc.Cluster, err = prunedJSON(cluster); err != nil {
-			return err
-		}
-		if sc.Pod, err = prunedJSON(pod); err != nil {
-			return err
-		}
-		cluster, pod = &Cluster{}, &v1.Pod{}
-		if err := errors.Join(strictInto(sc.Cluster, cluster), strictInto(sc.Pod, pod)); err != nil {
-			return err
-		}
+	if reversed {
+		slices.Reverse(cluster.ResourceSlices)
 	}
 	w, err := build(ctx, cfg, cluster, pod)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	expect, err := w.decide(ctx)
+	for _, earlier := range sc.Earlier {
+		if err := w.place(ctx, earlier); err != nil {
+			return nil, err
+		}
+		if earlier.Allocations, err = pinnedAllocations(sc.Cluster, earlier.Allocations); err != nil {
+			return nil, err
+		}
+	}
+	expect := &Expect{Filter: map[string]*Verdict{}, Scores: map[string]map[string]int64{}}
+	if len(sc.Events) > 0 {
+		expect.Hints, err = w.hints(ctx, sc.Events)
+	} else {
+		expect, err = w.decide(ctx, sc.withClaims())
+	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	sc.Expect, err = encode(expect)
-	return err
+	if err := pin(sc.Cluster, expect); err != nil {
+		return nil, err
+	}
+	return encode(expect)
+}
+
+// withClaims tells a record of devices from one of nodes: the sample of claims
+// among the latter has no allocations.
+func (sc *Scenario) withClaims() bool {
+	var lists map[string]json.RawMessage
+	if json.Unmarshal(sc.Cluster, &lists) != nil || string(sc.Category) == `"dynamic-resources"` {
+		return false
+	}
+	return lists["deviceClasses"] != nil || lists["resourceClaims"] != nil || lists["resourceSlices"] != nil
 }
 
 func encode(v any) ([]byte, error) {

@@ -12,7 +12,6 @@ import (
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 	schedconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
-	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
 	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
@@ -21,7 +20,14 @@ import (
 
 // preempt asks the preemption plugin for every candidate, not only for the one
 // it would take. Without any, the message is that of the PostFilter plugins.
-func (w *world) preempt(ctx context.Context, state fwk.CycleState, statuses *framework.NodeToStatus, out *Expect) error {
+// The dry run filters, and a filter may leave notes for PostFilter; so each has
+// a cycle of its own.
+func (w *world) preempt(ctx context.Context, out *Expect) error {
+	c, err := w.cycle(ctx)
+	if err != nil {
+		return err
+	}
+	state, statuses := c.state, c.diagnosis.NodeToStatus
 	args := &schedconfig.DefaultPreemptionArgs{MinCandidateNodesPercentage: 100, MinCandidateNodesAbsolute: 1}
 	pl, err := defaultpreemption.New(ctx, args, w.profile, feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate))
 	if err != nil {
@@ -56,7 +62,13 @@ func (w *world) preempt(ctx context.Context, state fwk.CycleState, statuses *fra
 		}
 	}
 	if len(result.Candidates) == 0 {
-		_, s := w.profile.RunPostFilterPlugins(ctx, state, w.pod, statuses)
+		fresh, err := w.cycle(ctx)
+		if err != nil {
+			return err
+		}
+		w.claims.dry = true
+		defer func() { w.claims.dry = false }()
+		_, s := w.profile.RunPostFilterPlugins(ctx, fresh.state, w.pod, fresh.diagnosis.NodeToStatus)
 		result.Message = s.Message()
 	}
 	return nil

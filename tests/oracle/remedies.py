@@ -26,7 +26,6 @@ from typing import Any
 
 from stowplan.apps import profile_loader
 from stowplan.apps.parity import command, node_records
-from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.state import ClusterState
 from stowplan.diagnosis import patches
 from stowplan.diagnosis.remedies.scale_down import NUMBER_OF
@@ -41,7 +40,6 @@ from stowplan.framework.profile import Profile
 from stowplan.objects import kinds
 from stowplan.objects.errors import StowplanError
 from stowplan.objects.pods import Pod
-from stowplan.plugins.nodes.default import dynamic_resources
 from tests.oracle.__main__ import CATEGORIES, build
 from tests.oracle.smaller_remedies import LIST_OF, smaller
 
@@ -166,7 +164,7 @@ def remedies_of(scenario: Scenario) -> tuple[Remedy, ...] | None:
     """Return the remedies for a scenario's pod; None if it needs what we do not support."""
     state, pod, profiles = loaded(scenario)
     found = diagnose(pod, state, profiles.get(pod.scheduler_name), profiles=profiles)
-    if not found.remedies and dynamic_resources.refusal(pod, Cluster(state)) is not None:
+    if not found.remedies and pod.spec.resource_claims:
         return None
     return found.remedies
 
@@ -198,8 +196,6 @@ def changed(scenario: Scenario, changes: Sequence[ObjectChange], name: str) -> S
             documents.setdefault((change.kind, change.key), {"spec": {}})
     after = patches.apply(documents, changes)
     lists: dict[str, list[Any]] = {name: [] for name in scenario["cluster"]}
-    for name_of_list in node_records.NOT_READ & scenario["cluster"].keys():
-        lists[name_of_list] = scenario["cluster"][name_of_list]
     for key, document in after.items():
         if key != pod_key and key[0] in LIST_OF:
             lists.setdefault(LIST_OF[key[0]], []).append(document)

@@ -9,7 +9,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	resourcev1beta2 "k8s.io/api/resource/v1beta2"
 	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/events"
@@ -20,6 +19,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
 	internalcache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
 )
 
 const emptyConfig = `{"apiVersion":"kubescheduler.config.k8s.io/v1","kind":"KubeSchedulerConfiguration"}`
@@ -31,6 +31,9 @@ type world struct {
 	snapshot *internalcache.Snapshot
 	factory  informers.SharedInformerFactory
 	pod      *v1.Pod
+	claims   *claimServer
+	events   *eventList
+	plugin   *dynamicresources.DynamicResources
 }
 
 // build lets a new scheduler see the cluster through informers and takes its
@@ -44,11 +47,10 @@ func build(ctx context.Context, cfg *schedconfig.KubeSchedulerConfiguration, c *
 			pods = append(pods, p)
 		}
 	}
-	var held []runtime.Object
 	for _, claim := range c.ResourceClaims {
-		held = append(held, claim)
+		claim.ResourceVersion = "1"
 	}
-	client := fake.NewClientset(held...)
+	client := fake.NewClientset()
 	factory := informers.NewSharedInformerFactory(client, 0)
 	serve(factory, c.Namespaces)
 	serve(factory, c.Nodes)
@@ -71,15 +73,17 @@ func build(ctx context.Context, cfg *schedconfig.KubeSchedulerConfiguration, c *
 	serve(factory, c.CSIDrivers)
 	serve(factory, c.CSIStorageCapacities)
 	serve(factory, c.VolumeAttachments)
-	serve(factory, c.ResourceClaims)
+	claims := newClaimServer(c.Namespaces, serve(factory, c.ResourceClaims), c.ResourceClaims)
+	client.PrependReactor("*", "resourceclaims", claims.react)
+	client.PrependReactor("patch", "pods", claims.react)
 	serve(factory, c.ResourceSlices)
 	serve(factory, c.DeviceClasses)
 	serve(factory, []*resourcev1beta2.DeviceTaintRule{})
 	serve(factory, []*schedulingv1alpha2.PodGroup{})
 
-	all := int32(100)
+	all, said := int32(100), &eventList{said: make(chan struct{})}
 	sched, err := scheduler.New(ctx, client, factory, nil,
-		func(string) events.EventRecorderLogger { return &events.FakeRecorder{} },
+		func(string) events.EventRecorderLogger { return said },
 		scheduler.WithComponentConfigVersion(cfg.APIVersion),
 		scheduler.WithProfiles(cfg.Profiles...),
 		scheduler.WithPercentageOfNodesToScore(&all),
@@ -99,7 +103,14 @@ func build(ctx context.Context, cfg *schedconfig.KubeSchedulerConfiguration, c *
 	if err := sched.Cache.UpdateSnapshot(klog.FromContext(ctx), snapshot); err != nil {
 		return nil, err
 	}
-	return &world{sched: sched, profile: profile, snapshot: snapshot, factory: factory, pod: pod}, nil
+	plugin, err := claimsPlugin(ctx, cfg, pod.Spec.SchedulerName, profile)
+	if err != nil {
+		return nil, err
+	}
+	return &world{
+		sched: sched, profile: profile, snapshot: snapshot, factory: factory, pod: pod,
+		claims: claims, events: said, plugin: plugin,
+	}, nil
 }
 
 func finished(p *v1.Pod) bool {

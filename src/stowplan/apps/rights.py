@@ -28,6 +28,12 @@ OF_THE_ENGINE: Rights = {
     ("", "nodes"): {"list", "watch"},
     ("events.k8s.io", "events"): {"create", "patch"},
 }
+# What the writes of resource claims need besides (`objects/claim_calls.py`).
+OF_CLAIMS: Rights = {
+    ("resource.k8s.io", "resourceclaims"): {"get"},
+    ("resource.k8s.io", "resourceclaims/binding"): {"patch"},
+    ("resource.k8s.io", "resourceclaims/driver"): {"arbitrary-node:patch"},
+}
 READ = ("list", "watch")
 SUBRESOURCES = {"status": ("/status", "patch"), "evict": ("/eviction", "create")}  # and the verb, by the word
 ACCOUNT, NAMESPACE = "stowplan", "kube-system"  # of deploy/rbac.yaml
@@ -51,6 +57,9 @@ def needed(profiles: Iterable[Profile]) -> Rights:
             _add(found, known[kind], READ)
         for kind, words in writes_of(plugin).items():
             _add(found, known[kind], words)
+            if kind == "ResourceClaim":
+                for key, verbs in OF_CLAIMS.items():
+                    found.setdefault(key, set()).update(verbs)
     return found
 
 
@@ -111,5 +120,5 @@ def manifest(rights: Mapping[tuple[str, str], set[str]], scheduler_name: str) ->
 
 def _ordered(verbs: Iterable[str]) -> list[str]:
     """Return verbs in the order of deploy/rbac.yaml."""
-    order = ("get", "list", "watch", "create", "patch", "delete")
+    order = ("get", "list", "watch", "create", "patch", "delete", "arbitrary-node:patch")
     return sorted(verbs, key=order.index)

@@ -41,10 +41,11 @@ class CelProgram:
 
 @dataclass(frozen=True)
 class Environment:
-    """`variables`: names and types, such as `map<string, dyn>`."""
+    """`variables`: names and types, such as `map<string, dyn>`. `binds`: expressions may use `cel.bind`."""
 
     variables: Mapping[str, str]
     functions: Mapping[str, Function] = field(default_factory=dict)
+    binds: bool = False
 
     def compile(self, expression: str) -> CelProgram:
         """Check an expression. Raise CelSyntaxError if it does not parse, or a name or a type is wrong."""
@@ -68,11 +69,15 @@ class Environment:
     def _checker(self) -> cel.Env:
         """The library's environment. The library is only loaded when there is an expression."""
         from cel_expr_python import cel
-        from cel_expr_python.ext import ext_optional
+        from cel_expr_python.ext import ext_bindings, ext_optional
 
-        forms = DECLARATIONS | {name: list(each.forms) for name, each in self.functions.items()}
+        forms = DECLARATIONS | {name: list(each.forms) for name, each in self.functions.items() if each.forms}
         declared = [declarations.function(name, each) for name, each in forms.items()]
         return cel.NewEnv(
             variables={name: declarations.type_(kind) for name, kind in self.variables.items()},
-            extensions=[cel.CelExtension("kubernetes", declared), ext_optional.ExtOptional()],
+            extensions=[
+                cel.CelExtension("kubernetes", declared),
+                ext_optional.ExtOptional(),
+                *([ext_bindings.ExtBindings()] if self.binds else []),
+            ],
         )

@@ -201,18 +201,33 @@ def _non_zero(value: Any) -> Optional:
     return Optional(value, True) if value not in (None, 0, "", b"", [], {}, False) else Optional()
 
 
+def _operator(name: str, kinds: tuple[type, ...], operate: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Return an operator that names itself, as cel-go does, if values of the left one's type do not have it at all."""
+
+    def run(left: Any, right: Any) -> Any:
+        if not isinstance(left, kinds) or isinstance(left, bool) > (bool in kinds):
+            raise CelError(f"no such overload: {name}")
+        return operate(left, right)
+
+    return run
+
+
+_NUMBER: tuple[type, ...] = (int, float)
+_TIME: tuple[type, ...] = (datetime, timedelta)
+_ORDERED = (*_NUMBER, *_TIME, bool, str, bytes)
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "_+_": _add,
-    "_-_": _subtract,
-    "_*_": _multiply,
-    "_/_": _divide,
-    "_%_": _modulo,
+    "_+_": _operator("_+_", (*_NUMBER, *_TIME, str, bytes, list), _add),
+    "_-_": _operator("_-_", (*_NUMBER, *_TIME), _subtract),
+    "_*_": _operator("_*_", _NUMBER, _multiply),
+    "_/_": _operator("_/_", _NUMBER, _divide),
+    "_%_": _operator("_%_", (int,), _modulo),
     "-_": _negate,
     "!_": _not,
-    "_<_": less,
-    "_>_": lambda left, right: less(right, left),
-    "_<=_": lambda left, right: not less(right, left),
-    "_>=_": lambda left, right: not less(left, right),
+    "_<_": _operator("_<_", _ORDERED, less),
+    "_>_": _operator("_>_", _ORDERED, lambda left, right: less(right, left)),
+    "_<=_": _operator("_<=_", _ORDERED, lambda left, right: not less(right, left)),
+    "_>=_": _operator("_>=_", _ORDERED, lambda left, right: not less(left, right)),
     "size": _size,
     "startsWith": _string(str.startswith),
     "endsWith": _string(str.endswith),

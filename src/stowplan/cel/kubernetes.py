@@ -143,13 +143,16 @@ class CelQuantity:
     nanos: int
 
 
+_NO_QUANTITY = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+
+
 def _quantity(text: Any) -> CelQuantity:
     if len(as_string(text)) > _LONGEST_QUANTITY:
         raise CelError(f"a quantity of {len(text)} characters is too long; {_LONGEST_QUANTITY} are the most")
     try:
         return CelQuantity(quantity.nanos(as_string(text)))
-    except ValueError as error:
-        raise CelError(str(error)) from None
+    except ValueError:
+        raise CelError(_NO_QUANTITY) from None
 
 
 def _is_integer(amount: Any) -> bool:
@@ -221,7 +224,7 @@ _VERSION = re.compile(
 )
 
 
-def _parse_version(text: str) -> SemanticVersion | None:
+def parse_version(text: str) -> SemanticVersion | None:
     found = _VERSION.fullmatch(text) if len(text) <= _LONGEST_VERSION else None
     if found is None:
         return None
@@ -240,7 +243,7 @@ def _is_number(part: str) -> bool:
 
 
 def _semver(text: Any) -> SemanticVersion:
-    return parsed(_parse_version, text, f"no semantic version: {shown(text)}")
+    return parsed(parse_version, text, f"no semantic version: {shown(text)}")
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {

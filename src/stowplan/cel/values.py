@@ -109,7 +109,7 @@ def less(left: Any, right: Any) -> bool:
         return bool(left < right)
     if type_name(left) == type_name(right) and isinstance(left, str | bytes | bool | datetime | timedelta):
         return bool(left < right)  # the order of characters is that of their bytes in UTF-8
-    raise CelError("no such overload: the two cannot be compared")
+    raise CelError("no such overload")
 
 
 # -- arguments of functions

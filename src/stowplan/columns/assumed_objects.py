@@ -5,7 +5,8 @@ assumption ends
 
     when its last holder releases it        the store shows the server's version again
     when the server sends another version   the write that makes the assumption true was based on the version before:
-                                            either this version has the write, or the server will refuse it
+                                            either this version has the write, or the server will refuse it. (A
+                                            resource claim is written twice: the first write is not what was assumed)
     when the object is deleted
 
 A holder is the uid of a pod. All holders of an object assume the same of it. What a holder took is remembered until the
@@ -21,6 +22,7 @@ import msgspec
 
 from stowplan.columns.object_store import ObjectStore
 from stowplan.objects.meta import Object
+from stowplan.objects.resource_claims import ResourceClaim
 
 AnyObject = TypeVar("AnyObject", bound=Object)
 Ref: TypeAlias = tuple[str, str]  # kind and key of an object
@@ -29,7 +31,7 @@ Ref: TypeAlias = tuple[str, str]  # kind and key of an object
 class AssumedObject(msgspec.Struct, frozen=True):
     """The server's version, the assumed one, its holders, and the holder that sent the write to make it true."""
 
-    actual: Object
+    actual: Object | None
     assumed: Object
     holders: tuple[str, ...] = ()
     writer: str = ""
@@ -46,10 +48,14 @@ class AssumedObject(msgspec.Struct, frozen=True):
 
 class AssumedObjects:
     def __init__(
-        self, store: ObjectStore, put: Callable[[Object], None], journaled: Callable[[Callable[[], object]], None]
+        self,
+        store: ObjectStore,
+        put: Callable[[Object], None],
+        discard: Callable[[Object], None],
+        journaled: Callable[[Callable[[], object]], None],
     ) -> None:
-        """`put` puts an object into the store, `journaled` records how to undo a change that a trial made."""
-        self._store, self._put, self._journaled = store, put, journaled
+        """`put` and `discard` change the store, `journaled` records how to undo a change that a trial made."""
+        self._store, self._put, self._discard, self._journaled = store, put, discard, journaled
         self._objects: dict[Ref, AssumedObject] = {}
         self._taken: dict[str, tuple[Object, ...]] = {}  # by holder
 
@@ -73,6 +79,11 @@ class AssumedObjects:
         held = self._objects.get(ref(found))
         return "" if held is None else held.writer
 
+    def holders_of(self, found: Object) -> tuple[str, ...]:
+        """Return who assumes something of this object."""
+        held = self._objects.get(ref(found))
+        return () if held is None else held.holders
+
     def holders(self) -> set[str]:
         return set(self._taken).union(*(held.holders for held in self._objects.values()))
 
@@ -93,6 +104,14 @@ class AssumedObjects:
         if actual != found:
             self._set(ref(found), AssumedObject(actual, found, (holder,)))
             self._put(found)
+
+    def invent(self, holder: str, found: Object) -> None:
+        """Assume that there is an object which nobody has created yet; until the holder releases it or finishes."""
+        if ref(found) in self._objects or self._store.get(type(found), found.key) is not None:
+            raise ValueError(f"there is a {type(found).__name__} {found.key} already")
+        self._remember(holder, (*self.taken_by(holder), found))
+        self._set(ref(found), AssumedObject(None, found, (holder,)))
+        self._put(found)
 
     def mark_written(self, kind: str, key: str, holder: str) -> None:
         """A holder sends the write that makes the assumption about an object true."""
@@ -119,8 +138,10 @@ class AssumedObjects:
     def _drop_holder(self, at: Ref, held: AssumedObject, holder: str) -> None:
         remaining = held.without(holder)
         self._set(at, remaining if remaining.needed else None)
-        if not remaining.needed:
+        if not remaining.needed and remaining.actual is not None:
             self._put(remaining.actual)
+        elif not remaining.needed:
+            self._discard(remaining.assumed)
 
     # -- changes by the server
 
@@ -129,8 +150,13 @@ class AssumedObjects:
         held = self._objects.get(ref(found)) if self._objects else None
         if held is None:
             return found
-        version = found.metadata.resource_version
-        if version and version == held.actual.metadata.resource_version:  # the same version again, after a new list
+        if isinstance(found, ResourceClaim) and isinstance(held.assumed, ResourceClaim):
+            rebased = found.with_allocation_of(held.assumed)
+            if rebased is not None:
+                self._set(ref(found), msgspec.structs.replace(held, actual=found, assumed=rebased))
+                return rebased
+        version, known = found.metadata.resource_version, held.actual
+        if version and known is not None and version == known.metadata.resource_version:  # again, after a new list
             self._set(ref(found), msgspec.structs.replace(held, actual=found))
             return held.assumed
         self._set(ref(found), None)

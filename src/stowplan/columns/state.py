@@ -18,6 +18,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from stowplan.columns.assumed_objects import AssumedObjects
+from stowplan.columns.devices.devices import Devices
 from stowplan.columns.held.held_room import FEW, HeldRoom
 from stowplan.columns.held.source import HoldingSource
 from stowplan.columns.nodes.answer_cache import AnswerCache
@@ -34,6 +35,7 @@ from stowplan.columns.tally import Tally
 from stowplan.columns.trial import Trial
 from stowplan.objects.affinity import AffinityTerm, PodQuery, WeightedTerm
 from stowplan.objects.changes import Change, Gone, Put
+from stowplan.objects.lazy_value import lazy_value
 from stowplan.objects.meta import Object
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
@@ -72,12 +74,24 @@ class ClusterState:
         self.held: dict[str, tuple[str, dict[str, int]]] = {}  # node and amounts, by name
         self.held_rooms: dict[type[Object], HeldRoom] = {}  # by the kind of object that holds room
         self.now = 0.0  # the caller's clock, when it last reported a change
+        self.clock_began = 0.0  # when the caller's clock showed 0, in seconds since the epoch
+        self.deciding: frozenset[str] = frozenset()  # uids of the members of the group that is being decided
         self._queries: dict[AffinityTerm, PodQuery] = {}  # of terms with a namespace selector, as of `_queries_at`
         self._queries_at = -1
         self._journal: list[Callable[[], object]] | None = None
         self.uses = Uses(self.table, self._journaled)
         self.nominated_pods = NominatedPods(self._journaled)
-        self.assumed = AssumedObjects(self.store, self.put, self._journaled)
+        self.assumed = AssumedObjects(self.store, self.put, self.discard, self._journaled)
+
+    @property
+    def wall_time(self) -> float:
+        """The time in seconds since the epoch, to be compared with times in objects."""
+        return self.clock_began + self.now
+
+    @lazy_value
+    def devices(self) -> Devices:
+        """The devices in resource slices; they are followed from the first question on."""
+        return Devices(self.store)
 
     # -- changes
 

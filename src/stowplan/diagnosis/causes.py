@@ -61,7 +61,7 @@ def pod_causes(pod: Pod, rejections: Rejections, state: ClusterState, profile: P
 def not_tried(causes: Sequence[NamedCause]) -> str:
     """Return why no change could be tried for a pod with these causes; an empty text if changes can be tried."""
     if any(each.cause.code == RESOURCE_CLAIM for each in causes):
-        return "Stowplan does not allocate resource claims, so that no change could be tried"
+        return "the pod waits for its resource claims or their classes, so that no change could be tried"
     return ""
 
 

@@ -88,9 +88,12 @@ class Scheduler:
         max_backoff: float = 10.0,
         longest_wait: float = 300.0,
         answer_within: float = ANSWER_WITHIN,
+        clock_began: float = 0.0,
     ) -> None:
+        """`clock_began`: when the caller's clock showed 0, in seconds since the epoch."""
         self.profiles, self._report = dict(profiles), report
         self.state = state or ClusterState()
+        self.state.clock_began = clock_began or self.state.clock_began
         self.pods: dict[str, Pod] = {}  # every pod that the API server told us about, by uid
         self._attach_plugins()
         self._uids: dict[str, str] = {}  # the uid of the pod that has a name now, by namespace/name

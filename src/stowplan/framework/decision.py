@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stowplan.columns.arrays import Bools, Bytes, Ints, Rows
-from stowplan.objects.actions import Ask
+from stowplan.objects.actions import AnyAction, Ask
 from stowplan.objects.errors import PluginError
 from stowplan.objects.pods import Pod
 from stowplan.objects.texts import described, shortened
@@ -235,7 +235,8 @@ class PostFilterResult:
     """What a post-filter found: a candidate for preemption, or why there is none.
 
     `settles`: no further post-filter is called. `clears_nomination`: the pod's nomination is cleared. `with_slots`: the
-    pod may preempt, but for the room that it needs on all nodes together; the engine looks for the victims.
+    pod may preempt, but for the room that it needs on all nodes together; the engine looks for the victims. `actions`:
+    writes that may help the pod, whatever else is found; their results are not awaited.
     """
 
     reasons: tuple[str, ...] = ()
@@ -243,6 +244,7 @@ class PostFilterResult:
     settles: bool = False
     clears_nomination: bool = False
     with_slots: bool = False
+    actions: tuple[AnyAction, ...] = ()
 
     def __post_init__(self) -> None:
         check_reasons(self.reasons)

@@ -13,6 +13,7 @@ A plugin that raises, or answers with a wrong shape or range, ends this decision
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
@@ -47,7 +48,8 @@ from stowplan.framework.ranking import Draw
 from stowplan.framework.search import NodeSearch
 from stowplan.framework.verdict_codes import VerdictCodes, Verdicts
 from stowplan.framework.what_if import WhatIf
-from stowplan.objects.errors import PluginError
+from stowplan.objects.actions import AnyAction
+from stowplan.objects.errors import DecisionError, PluginError
 from stowplan.objects.lazy_value import lazy_value
 from stowplan.objects.pods import Pod
 
@@ -175,7 +177,8 @@ class Evaluation:
                 self._decide(decision, generator, preempt=preempt)
         except PluginError as error:
             decision.node, decision.error = None, str(error)
-            decision.failure = PluginError(error.plugin, error.point, error.problem, error.place)
+            if not isinstance(error, DecisionError):
+                decision.failure = PluginError(error.plugin, error.point, error.problem, error.place)
         if decision.trail is NO_TRAIL:
             decision.trail = self.trail
         if self.consultation:
@@ -301,17 +304,19 @@ class Evaluation:
         """Return the first candidate that a post-filter finds, or all reasons why there is none."""
         reasons: tuple[str, ...] = ()
         clears_nomination = with_slots = False
+        actions: tuple[AnyAction, ...] = ()
         for enabled in self.profile.post_filters:
             result = call(enabled, enabled.plugin.post_filter, self.pod, decision, self)
             if not isinstance(result, PostFilterResult):
                 raise wrong(enabled, enabled.plugin.post_filter, result, "PostFilterResult was due")
+            actions += result.actions
             if result.candidate is not None or result.settles:
-                return result
+                return replace(result, actions=actions)
             reasons, clears_nomination = reasons + result.reasons, clears_nomination or result.clears_nomination
             with_slots = with_slots or result.with_slots
         if not reasons and not with_slots:
             return None
-        return PostFilterResult(reasons, clears_nomination=clears_nomination, with_slots=with_slots)
+        return PostFilterResult(reasons, clears_nomination=clears_nomination, with_slots=with_slots, actions=actions)
 
     # -- what post-filters may ask (`Evaluator`)
 

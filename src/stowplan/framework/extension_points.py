@@ -32,7 +32,7 @@ INSTEAD = {"queueSort": ("group_key", "cluster_key")}  # methods that a plugin m
 
 # The methods of plugins that belong to no extension point of kube-scheduler.
 ROLES = (
-    *("unreserve", "pre_bound", "group_of", "group_key", "cluster_key", "slots_of", "siblings"),
+    *("unreserve", "pre_bound", "undo_pre_bind", "group_of", "group_key", "cluster_key", "slots_of", "siblings"),
     *("slot_pods", "avoid", "causes", "pod_causes"),
     *("for_extenders", "needs_free", "filters_by_row", "reconcile", "gauges", "recount", "wakes_on"),
     *("binding_annotations", "fits", "rate", "pre_filters_by_shape", "filter_what_if", "keeps_apart"),

@@ -23,6 +23,7 @@ from stowplan.framework.plugin_calls import call, call_filter, call_score
 from stowplan.framework.profile import EnabledPlugin, Profile
 from stowplan.framework.verdict_codes import VerdictCodes, Verdicts
 from stowplan.framework.what_if import WhatIf
+from stowplan.objects.devices import DeviceClass
 from stowplan.objects.pods import Pod
 
 MOST_VERDICTS = 256  # a filter that puts numbers into its reasons would fill the cache without end
@@ -188,7 +189,8 @@ class NodeFilters:
             return self.cached  # `kept` asked for the same
         shape = self._pod.shape
         alike = shape.key if shape.bare is None or not self._profile.ignores_volumes else shape.bare.key
-        key = (self._profile, alike, tuple([enabled.name for enabled in filters]))
+        names = tuple([enabled.name for enabled in filters])
+        key = (self._profile, alike, names, self._state.store.version_of(DeviceClass))
         answers = cache.get(key)
         if answers is None or len(answers.verdict_codes.verdicts) > MOST_VERDICTS:
             answers = CachedAnswers(VerdictCodes())

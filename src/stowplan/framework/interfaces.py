@@ -367,8 +367,7 @@ class Wake(msgspec.Struct, frozen=True):
             yield Wake("AssignedPod", ("Delete",))
 
     `resource` and `actions` are kube-scheduler's words (Node: Add, UpdateNodeLabel …). `hint` is the name of a method
-    `hint(pod, old, new) -> bool` of the plugin, which is True if the event helps this pod. `own`: only events of the
-    rejected pod itself.
+    `hint(pod, old, new) -> bool` of the plugin: does the event help this pod? `own`: only events of the pod itself.
     """
 
     resource: str
@@ -376,11 +375,12 @@ class Wake(msgspec.Struct, frozen=True):
     hint: str = ""
     own: bool = False
 
-    def helps(self, plugin: Any, pod: Pod, old: Any, new: Any) -> bool:
+    def helps(self, plugin: Any, pod: Pod, old: Any, new: Any, cluster: Cluster | None = None) -> bool:
         """True if the change of an object from `old` to `new` helps this pod."""
         if self.own and pod.uid != getattr(new, "uid", None):
             return False
-        return not self.hint or bool(getattr(plugin, self.hint)(pod, old, new))
+        about = (pod, old, new, cluster) if self.hint in getattr(plugin, "hints_in_cluster", ()) else (pod, old, new)
+        return not self.hint or bool(getattr(plugin, self.hint)(*about))
 
 
 @runtime_checkable

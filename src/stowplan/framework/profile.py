@@ -47,6 +47,7 @@ from stowplan.framework.interfaces import (
 )
 from stowplan.framework.registry import Registry
 from stowplan.framework.scoring import MAX_SCORE
+from stowplan.framework.undo_pre_bind import UndoPreBindPlugin
 from stowplan.objects.meta import Object
 
 PluginT_co = TypeVar("PluginT_co", covariant=True)
@@ -116,6 +117,11 @@ class Profile:
     def pre_bind_waiters(self) -> tuple[EnabledPlugin[PreBoundPlugin], ...]:
         """The pre-bind plugins that may make a pod wait for what their actions began."""
         return self._at("preBind", "pre_bound")
+
+    @cached_property
+    def pre_bind_undoers(self) -> tuple[EnabledPlugin[UndoPreBindPlugin], ...]:
+        """The pre-bind plugins that take back what they wrote, the last one first."""
+        return self._at("preBind", "undo_pre_bind")[::-1]
 
     @cached_property
     def binders(self) -> tuple[EnabledPlugin[BindPlugin], ...]:

@@ -107,6 +107,7 @@ RESOURCES: dict[str, ApiResource] = {
         ApiResource("VolumeAttachment", "volumeattachments", _storage, namespaced=False),
         ApiResource("DeviceClass", "deviceclasses", _resource, namespaced=False),
         ApiResource("ResourceClaim", "resourceclaims", _resource),
+        ApiResource("ResourceClaimTemplate", "resourceclaimtemplates", _resource),
         ApiResource("ResourceSlice", "resourceslices", _resource, namespaced=False),
         ApiResource("PodGroup", "podgroups", _scheduling, ("v1beta1", "v1alpha2"), optional=True),
         ApiResource("SigsPodGroup", "podgroups", "scheduling.x-k8s.io", ("v1alpha1",), optional=True),

@@ -14,32 +14,38 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Protocol
 
-from stowplan.kube import action_requests, prepared_requests
+from stowplan.kube import action_requests, claim_requests, prepared_requests
 from stowplan.kube.action_requests import ActionRequest, key_of
 from stowplan.kube.client import Client
 from stowplan.kube.resources import PODS, RESOURCES, ApiResource
 from stowplan.kube.responses import RefusedError, Response, UnreachableError
 from stowplan.kube.transport import RETRIED
-from stowplan.objects import kinds
+from stowplan.objects import claim_calls, kinds
 from stowplan.objects.actions import (
     Action,
+    AllocateClaims,
     Ask,
     Bind,
+    ClaimAction,
     Create,
+    DeallocateClaim,
     Delete,
     Patch,
     PodRef,
     Read,
     ReadObject,
     Record,
+    ReleaseClaims,
     RequestEviction,
     written_part,
 )
 from stowplan.objects.changes import Change, Gone, Put, Result
+from stowplan.objects.claim_calls import ClaimAnswer, ClaimOutcome
 from stowplan.objects.errors import StowplanError
 from stowplan.objects.in_part import read_in_part
 from stowplan.objects.meta import Object, ObjectMeta
 from stowplan.objects.pods import Pod
+from stowplan.objects.resource_claims import ResourceClaim
 
 ANSWER_WITHIN = 30.0  # seconds for an action without a deadline
 
@@ -118,6 +124,8 @@ class Writer:
                 return await self._write(action, until)
             case RequestEviction():
                 return await self._request_eviction(action)
+            case AllocateClaims() | DeallocateClaim() | ReleaseClaims():
+                return await self._write_claims(action, until)
             case _:
                 requests = [*action_requests.for_pod(action, self._pod(key_of(action.pod)), self._now())]
         return _result(action, await self._send(requests, until))
@@ -134,6 +142,25 @@ class Writer:
                 problem = f"{resource.plural}.{resource.group} has no status to write"
                 return Result(action.id, 405, f"{problem}: its CRD needs `subresources: {{status: {{}}}}`")
         return _result(action, response)
+
+    async def _write_claims(self, action: ClaimAction, until: float) -> Result:
+        """Carry out the calls one after the other. What the server says of a claim is known at once."""
+        conversation = claim_calls.calls(action, self._known_claim, self._now())
+        answer: ClaimAnswer | None = None
+        while True:
+            try:
+                call = next(conversation) if answer is None else conversation.send(answer)
+            except StopIteration as end:
+                outcome: ClaimOutcome = end.value
+                return Result(action.id, 0 if outcome.status in RETRIED else outcome.status, outcome.message)
+            response = await self._client.send(claim_requests.request(call), until=until)
+            answer = claim_requests.answer(call, response.status, response.body, response.message)
+            if answer.claim is not None:
+                self._learn(Put(answer.claim), response.body)
+
+    def _known_claim(self, key: str) -> ResourceClaim | None:
+        found = self._known("ResourceClaim", key)
+        return found if isinstance(found, ResourceClaim) else None
 
     async def _request_eviction(self, action: RequestEviction) -> Result:
         """Asked once: 429 is the answer of a disruption budget, too, and the budget may need much time."""

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from stowplan.objects.meta import Object
+from stowplan.objects.resource_claims import AllocationResult, ResourceClaim
 
 
 class PodRef(msgspec.Struct, frozen=True):
@@ -190,6 +191,54 @@ class Ask(AnyAction, frozen=True):
     labels: dict[str, dict[str, str]] = {}  # that replace the pods' own labels, by uid
 
 
+class RequestMapping(msgspec.Struct, frozen=True, rename="camel"):
+    """Which request of a claim provides an extended resource of a container."""
+
+    container_name: str
+    request_name: str
+    resource_name: str
+
+
+class ClaimWrite(msgspec.Struct, frozen=True):
+    """What is written to one resource claim: its allocation, unless it has one, and that the pod uses it.
+
+    made       the claim is made for extended resources of the pod: it is created first, and named in the pod's status
+    together   other pods of the pod's group write the same allocation
+    """
+
+    key: str
+    uid: str
+    allocation: AllocationResult | None = None
+    made: ResourceClaim | None = None
+    mappings: tuple[RequestMapping, ...] = ()
+    together: bool = False
+
+
+class AllocateClaims(AnyAction, frozen=True):
+    """Write the pod's resource claims, one after the other, each in several requests (`claim_calls`)."""
+
+    pod: PodRef
+    claims: tuple[ClaimWrite, ...]
+
+
+class DeallocateClaim(AnyAction, frozen=True):
+    """Take the devices from a claim that no other pod uses. `delete`: it was made for the pod's extended resources."""
+
+    pod: PodRef
+    key: str
+    uid: str
+    delete: bool = False
+
+
+class ReleaseClaims(AnyAction, frozen=True):
+    """The pod does not use these claims after all. The result does not matter. `delete`: as above, by key."""
+
+    pod: PodRef
+    claims: dict[str, str]  # uids by key
+    delete: tuple[str, ...] = ()
+
+
+ClaimAction: TypeAlias = AllocateClaims | DeallocateClaim | ReleaseClaims
 Write: TypeAlias = Patch | Create | Delete | RequestEviction
 
 
@@ -204,4 +253,4 @@ def written_part(action: Write) -> str:
     return "status" if of_status else "patch"
 
 
-Action: TypeAlias = Bind | Evict | SetCondition | Nominate | Record | Write | Read | ReadObject | Ask
+Action: TypeAlias = Bind | Evict | SetCondition | Nominate | Record | Write | Read | ReadObject | Ask | ClaimAction

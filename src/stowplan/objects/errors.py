@@ -3,6 +3,7 @@
     StowplanError
     ├── ConfigError     a configuration, manifest or plugin that cannot be used; the text names file, path and remedy
     └── PluginError     a plugin raised, or returned a wrong answer; the text names the plugin
+        └── DecisionError   a plugin found that a decision must end in an error
 
 Verdicts about pods are values (`framework.verdict`), never exceptions.
 """
@@ -49,6 +50,17 @@ class PluginError(StowplanError):
         """Return the plugin and the point of the error in this text; None if it has none."""
         found = _FAILED.search(text)
         return None if found is None else (found[1], found[2])
+
+
+class DecisionError(PluginError):
+    """What ends a whole decision in an error though nothing is wrong with the plugin: kube-scheduler's status Error.
+
+    raise DecisionError("DynamicResources", "filter", "claim default/gpu: …")
+    """
+
+    def __init__(self, plugin: str, point: str, text: str) -> None:
+        super().__init__(plugin, point, text)
+        self.args = (f'running "{plugin}" {point} plugin: {text}',)
 
 
 _FAILED = re.compile(r'plugin "([^"]+)" failed at (\w+): ')

@@ -202,6 +202,11 @@ def canonical(text: str) -> str:
     return _decimal(amount, suffix[:1] in ("e", "E") and len(suffix) > 1)
 
 
+def in_binary(number: int) -> str:
+    """Return a number of whole units as Go writes a quantity in the binary format: in_binary(2048) == "2Ki"."""
+    return _binary(number) if abs(number) >= 1024 else str(number)
+
+
 def _binary(number: int) -> str:
     suffix = ""
     for larger in _BINARY:

@@ -25,13 +25,29 @@ from stowplan.embedded.http.handlers import Handlers
 from stowplan.embedded.http.requests import Request
 from stowplan.embedded.http.responses import ApiResponse
 from stowplan.embedded.store import StoreChange
-from stowplan.kube import action_requests
+from stowplan.kube import action_requests, claim_requests
 from stowplan.kube.action_requests import ActionRequest, key_of
 from stowplan.kube.resources import RESOURCES, ApiResource
-from stowplan.objects.actions import Action, Ask, Create, Delete, Patch, Read, ReadObject, Record
+from stowplan.objects import claim_calls, kinds
+from stowplan.objects.actions import (
+    Action,
+    AllocateClaims,
+    Ask,
+    ClaimAction,
+    Create,
+    DeallocateClaim,
+    Delete,
+    Patch,
+    Read,
+    ReadObject,
+    Record,
+    ReleaseClaims,
+)
 from stowplan.objects.changes import Change, Gone, Put, Result
+from stowplan.objects.claim_calls import ClaimAnswer
 from stowplan.objects.errors import StowplanError
 from stowplan.objects.meta import Object
+from stowplan.objects.resource_claims import ResourceClaim
 
 HOST = "simulation"  # the reporting instance of events
 
@@ -134,6 +150,8 @@ class Bridge:
                 if resource is None:
                     return Result(action.id, 404, f"the server has no {action.kind}")
                 return self._send(action, [action_requests.for_object(action, resource, moment)])
+            case AllocateClaims() | DeallocateClaim() | ReleaseClaims():
+                return self._write_claims(action, moment)
             case _:
                 known = self._objects.get(("Pod", key_of(action.pod)))
                 return self._send(action, action_requests.for_pod(action, known, moment))
@@ -148,16 +166,35 @@ class Bridge:
                 break
         return result
 
+    def _write_claims(self, action: ClaimAction, moment: datetime) -> Result:
+        conversation = claim_calls.calls(action, self._known_claim, moment)
+        answer: ClaimAnswer | None = None
+        while True:
+            try:
+                call = next(conversation) if answer is None else conversation.send(answer)
+            except StopIteration as end:
+                return Result(action.id, end.value.status, end.value.message)
+            status, message, body = self._respond(claim_requests.request(call))
+            answer = claim_requests.answer(call, status, body, message)
+
+    def _known_claim(self, key: str) -> ResourceClaim | None:
+        document = self._api.store.get("resourceclaims.resource.k8s.io", key)
+        return None if document is None else kinds.convert(ResourceClaim, document)
+
     def _answer(self, request: ActionRequest) -> tuple[int, str]:
+        status, message, _ = self._respond(request)
+        return status, message
+
+    def _respond(self, request: ActionRequest) -> tuple[int, str, bytes]:
         body = b"" if request.body is None else msgspec.json.encode(request.body)
         try:
             answer = self._handlers.answer(
                 Request(request.method, request.path, content_type=request.content_type, body=body)
             )
         except ApiError as error:
-            return error.code, error.message
+            return error.code, error.message, b""
         assert isinstance(answer, ApiResponse)  # only a GET with watch=1 returns a watch
-        return answer.status, ""
+        return answer.status, "", answer.body
 
     def _read(self, action: Read) -> Result:
         """The status alone: the pod itself is among the changes already, since no change is ever late here."""

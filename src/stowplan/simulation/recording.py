@@ -45,6 +45,7 @@ class RecordingHeader(msgspec.Struct, rename="camel", kw_only=True):
     plugins: dict[str, str] = {}  # where each comes from: its module, and the version of the package
     feature_gates: tuple[str, ...] = ()
     longest_wait: float = 300.0
+    clock_began: float = 0.0  # when the clock of all times here showed 0, in seconds since the epoch
     recording: int = 1  # the version of this format
 
 

@@ -12,9 +12,11 @@ from stowplan.engine.pods import assumed
 from stowplan.objects import kinds
 from stowplan.objects.actions import (
     Action,
+    AllocateClaims,
     Ask,
     Bind,
     Create,
+    DeallocateClaim,
     Delete,
     Evict,
     Nominate,
@@ -22,6 +24,7 @@ from stowplan.objects.actions import (
     Read,
     ReadObject,
     Record,
+    ReleaseClaims,
     RequestEviction,
     SetCondition,
 )
@@ -30,6 +33,7 @@ from stowplan.objects.meta import Object
 from stowplan.objects.pod_parts import PodCondition
 from stowplan.objects.pods import Pod
 from stowplan.testing import patching
+from stowplan.testing.claim_writes import ClaimWrites
 
 START = datetime(2026, 1, 1, tzinfo=UTC)  # what the clock shows when a world's time is 0
 
@@ -59,6 +63,7 @@ class FakeApiServer:
         self.graceful, self.kubelets = graceful, kubelets
         self._on_change, self._on_bind, self._on_read = on_change, on_bind, on_read
         self._version = 0
+        self._claims = ClaimWrites(self.objects, self.put, self.remove)
 
     def put(self, found: Object) -> None:
         """Create or replace an object. Kinds that plugins patch get a new resource version."""
@@ -85,6 +90,8 @@ class FakeApiServer:
                 return self._create(action)
             case Delete():
                 return self._delete(action)
+            case AllocateClaims() | DeallocateClaim() | ReleaseClaims():
+                return self._claims.perform(action, START + timedelta(seconds=int(now)))
             case ReadObject():
                 return Result(action.id) if (action.kind, action.key) in self.objects else Result(action.id, 404)
         pod = self.objects.get(("Pod", f"{action.pod.namespace}/{action.pod.name}"))

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from stowplan.columns.devices.classes import ClassesOfResources
 from stowplan.columns.state import ClusterState
 from stowplan.engine.binding.assumed_pod import BindStep
 from stowplan.engine.unit import QueueStage
 from stowplan.objects.changes import Put
+from stowplan.objects.devices import DeviceClass
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 from stowplan.objects.reservations import ResourceReservation
@@ -135,7 +137,10 @@ def check_node(world: World, name: str, bound: Pod) -> None:
     for each in (node, *(pod for pod in world.pods() if pod.node_name == name)):
         state.apply(Put(each))
     row = state.table.row_of[name]
+    classes = ClassesOfResources(found for found in world.objects.values() if isinstance(found, DeviceClass))
     for resource in bound.shape.request:
         taken, offered = state.table.requested[resource], state.table.allocatable.get(resource)
         there = 0 if offered is None else int(offered[row])
+        if not there and classes.of(resource) is not None:
+            continue  # devices were allocated instead
         assert int(taken[row]) <= there or not int(taken[row]), f"{name} is over-committed: {resource}"

@@ -31,7 +31,7 @@ from stowplan.objects.meta import Object
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
 from stowplan.testing import invariants, journal
-from stowplan.testing.api_server import FakeApiServer
+from stowplan.testing.api_server import START, FakeApiServer
 from stowplan.testing.builders import a_node, a_profile
 from stowplan.testing.pod_watches import PodWatches
 
@@ -165,7 +165,9 @@ class World:
         """Replace the scheduler by a new one, which knows nothing but the objects of the API server."""
         self.journal.append(msgspec.json.encode({"now": self.now, "restart": True}))
         self.undelivered.clear()
-        self.scheduler = Scheduler(self.profiles, np.random.default_rng(self._seed), **self._options)
+        self.scheduler = Scheduler(
+            self.profiles, np.random.default_rng(self._seed), clock_began=START.timestamp(), **self._options
+        )
         self._inbox.clear()
         self._inbox.extend(self._watches.listed(self.objects.values()))
         self._deliver()

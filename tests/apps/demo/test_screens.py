@@ -30,7 +30,7 @@ def terminals() -> dict[int, str]:
 def test_a_pipe_gets_the_scenes_without_control_codes(pipe: str) -> None:
     assert "\x1b" not in pipe
     titles = list(scenes_of(lines_of(pipe)))
-    assert [title[:6] for title in titles] == [f"{number} of 7" for number in range(1, 8)]
+    assert [title[:6] for title in titles] == [f"{number} of 8" for number in range(1, 9)]
     assert not [line for line in pipe.split("\n") if line != line.rstrip()], "no spaces at the ends of lines"
 
 
@@ -54,7 +54,7 @@ def test_no_line_is_wider_than_the_terminal(columns: int, terminals: dict[int, s
 def test_a_scene_fits_the_screen(columns: int, rows: int, terminals: dict[int, str]) -> None:
     scenes = scenes_of(lines_of(terminals[columns]))
     taken = {title: sum(rows_of(line, columns) for line in lines) for title, lines in scenes.items()}
-    assert len(taken) == 7 and max(taken.values()) <= rows, taken
+    assert len(taken) == 8 and max(taken.values()) <= rows, taken
 
 
 def test_nothing_is_repeated(pipe: str) -> None:
@@ -84,7 +84,7 @@ def test_its_page_shows_lines_of_the_demo(pipe: str) -> None:
     """Each block that shows a scene is in the demo, line by line."""
     text = PAGE.read_text(encoding="utf-8")
     blocks = re.findall(r"(?m)(?:^    .*\n|^\n(?=    ))+", text)
-    shown = [block for block in blocks if re.search(r"\d of 7  ", block)]
+    shown = [block for block in blocks if re.search(r"\d of 8  ", block)]
     assert len(shown) >= 2
     known = {line.rstrip(" ─") for line in lines_of(pipe)}
     for line in (line.removeprefix("    ").rstrip(" ─") for block in shown for line in block.split("\n")):
@@ -95,15 +95,15 @@ def test_its_page_shows_lines_of_the_demo(pipe: str) -> None:
 
 
 def test_with_a_pause_each_scene_waits_for_enter() -> None:
-    screen = screens.on_a_terminal(80, 24, "--pause", keys=b"\n" * 7)
-    assert screen.count(PROMPT) == 7
-    assert len(scenes_of(lines_of(screen.replace(PROMPT, "")))) == 7 and "What to try next" in screen
+    screen = screens.on_a_terminal(80, 24, "--pause", keys=b"\n" * 8)
+    assert screen.count(PROMPT) == 8
+    assert len(scenes_of(lines_of(screen.replace(PROMPT, "")))) == 8 and "What to try next" in screen
 
 
 def test_the_end_of_input_ends_the_demo_at_a_pause() -> None:
     screen = screens.on_a_terminal(80, 24, "--pause", keys=b"\n\x04")
     (title,) = scenes_of(lines_of(screen.replace(PROMPT, "")))
-    assert title.startswith("1 of 7") and "What to try next" not in screen
+    assert title.startswith("1 of 8") and "What to try next" not in screen
 
 
 def test_a_pipe_never_waits(pipe: str) -> None:

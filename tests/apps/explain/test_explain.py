@@ -374,11 +374,11 @@ def test_feature_gates(flags: list[str], code: int, says: str, tmp_path: Path) -
     assert says in " ".join(answer.output.split())
 
 
-def test_a_pod_that_needs_claims_is_told_that_they_are_not_allocated(tmp_path: Path) -> None:
+def test_a_pod_whose_claim_does_not_exist_is_told_so(tmp_path: Path) -> None:
     pod = a_pod("web", resourceClaims=[{"name": "gpu", "resourceClaimName": "one"}])
     answer = explain("web", "--from", dump(tmp_path, *NODES, pod))
     assert answer.exit_code == 1
-    assert "this scheduler does not allocate resource claims yet" in " ".join(answer.output.split())
+    assert 'could not find ResourceClaim "default/one"' in " ".join(answer.output.split())
 
 
 def test_a_finished_pod_of_a_group_in_a_file_is_a_pod(tmp_path: Path) -> None:

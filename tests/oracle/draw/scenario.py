@@ -45,6 +45,8 @@ class Scenario:
         self.config: Obj | None = None
         self.cluster: dict[str, list[Obj]] = {"namespaces": [], "nodes": [], "pods": []}
         self.pod: Obj = {}
+        self.earlier: list[Obj] = []  # pods that were placed before
+        self.events: list[Obj] = []  # what an informer reports
         self.serial = 0
         self.starts: dict[str, set[int]] = {}
         self.alike = 0.0  # how often an existing pod resembles the incoming one
@@ -66,7 +68,7 @@ class Scenario:
         return [n["metadata"]["name"] for n in self.nodes]
 
     def line(self) -> Obj:
-        return {
+        line = {
             "id": self.name,
             "category": self.category,
             "seed": self.seed,
@@ -74,3 +76,4 @@ class Scenario:
             "cluster": self.cluster,
             "pod": self.pod,
         }
+        return line | {key: rows for key, rows in (("earlier", self.earlier), ("events", self.events)) if rows}

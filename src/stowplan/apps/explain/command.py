@@ -163,7 +163,7 @@ class _Run:
             checks.namespace_exists(options.namespace, objects)
         if not options.namespace:
             self._namespace = self._source.namespace
-        self._snapshot = Snapshot(objects, profiles)
+        self._snapshot = Snapshot(objects, profiles, time.time())
         leases = self._source.leases()
         named = self._configuration.leader_election.resource_name
         own_lease = profile_loader.OWN_NAME if named in ("", KUBE_SCHEDULER) else named

@@ -23,9 +23,10 @@ from stowplan.objects.pods import Pod
 
 
 class Snapshot:
-    def __init__(self, objects: Iterable[Object], profiles: dict[str, Profile]) -> None:
+    def __init__(self, objects: Iterable[Object], profiles: dict[str, Profile], now: float = 0.0) -> None:
+        """`now`: seconds since the epoch, to be compared with times in objects."""
         self.profiles = profiles
-        self.engine = Scheduler(profiles, np.random.default_rng(0))
+        self.engine = Scheduler(profiles, np.random.default_rng(0), clock_began=now)
         pods: list[Pod] = []
         self.objects: dict[tuple[str, str], Object] = {}
         for each in map(_with_uid, objects):

@@ -20,7 +20,7 @@ from rich.markup import escape
 from rich.progress import track
 from rich.table import Table
 
-from stowplan.apps.parity import gpu_study_records, node_records, placement_records
+from stowplan.apps.parity import claim_records, gpu_study_records, node_records, placement_records
 from stowplan.objects.errors import ConfigError, StowplanError
 
 AGREES, DIFFERS, UNSUPPORTED = "agree", "differ", "unsupported"
@@ -97,16 +97,21 @@ def _is_record(found: object) -> bool:
 
 def replay(scenario: dict[str, Any]) -> tuple[str, dict[str, Any], list[tuple[str, object, object]]]:
     """Replay one scenario: the outcome, our answer or error, and the differences."""
-    records = placement_records if "placement" in scenario else node_records
+    records = _form(scenario)
     valid = scenario.get("apiValid") is not False
     try:
         answer = records.answer(scenario)
-    except node_records.UnsupportedError as error:
-        return UNSUPPORTED, {"unsupported": str(error)}, []
     except StowplanError as error:
         return (DIFFERS if valid else INVALID), {"error": str(error)}, [("", "an answer", f"error: {error}")]
     found = list(records.differences(scenario.get("expect", {}), answer))
     return (INVALID if not valid else DIFFERS if found else AGREES), {"expect": answer}, found
+
+
+def _form(scenario: dict[str, Any]) -> Any:
+    """The module that answers records of this form."""
+    if "placement" in scenario:
+        return placement_records
+    return claim_records if claim_records.is_record(scenario) else node_records
 
 
 def _show(console: Console, scenario: str, found: list[tuple[str, object, object]]) -> None:

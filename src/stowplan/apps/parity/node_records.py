@@ -17,7 +17,7 @@ from stowplan.objects import kinds
 from stowplan.objects.changes import Put
 from stowplan.objects.errors import StowplanError
 from stowplan.objects.pods import Pod
-from stowplan.plugins.nodes.default import candidates, dynamic_resources
+from stowplan.plugins.nodes.default import candidates
 from stowplan.plugins.nodes.default.default_preemption import DefaultPreemption
 
 Answer = dict[str, Any]
@@ -40,12 +40,10 @@ LISTS = {
     "csiStorageCapacities": "CSIStorageCapacity",
     "volumeAttachments": "VolumeAttachment",
     "deviceClasses": "DeviceClass",
+    "resourceSlices": "ResourceSlice",
+    "resourceClaims": "ResourceClaim",
+    "resourceClaimTemplates": "ResourceClaimTemplate",
 }
-NOT_READ = {"resourceClaims", "resourceSlices", "resourceClaimTemplates"}  # used for resource claims only
-
-
-class UnsupportedError(StowplanError):
-    """The scenario needs an allocator for dynamic resource claims, which we do not have."""
 
 
 def answer(scenario: Mapping[str, Any]) -> Answer:
@@ -57,21 +55,28 @@ def answer(scenario: Mapping[str, Any]) -> Answer:
     decision = schedule_one(pod, state, profile)
     if decision.error:
         raise StowplanError(decision.error)
-    for verdict in (decision.gated, decision.refused):
-        if verdict is not None and any(dynamic_resources.NOT_SUPPORTED in reason for reason in verdict.reasons):
-            raise UnsupportedError(verdict.reasons[0])
+    return judged(decision, state, profile)
+
+
+def judged(decision: Decision, state: ClusterState, profile: Profile) -> Answer:
+    """Return a decision in the form of a record's `expect`."""
     return {**_filtering(decision), **_scoring(decision), **_failing(decision, state, profile)}
 
 
 def cluster(lists: Mapping[str, Any]) -> ClusterState:
-    unknown = lists.keys() - LISTS.keys() - NOT_READ
+    state = ClusterState()
+    fill(state, lists)
+    return state
+
+
+def fill(state: ClusterState, lists: Mapping[str, Any]) -> None:
+    """Put the objects of a record's cluster into a state."""
+    unknown = lists.keys() - LISTS.keys()
     if unknown:
         raise StowplanError(f"the record's cluster has lists of unknown kinds: {', '.join(sorted(unknown))}")
-    state = ClusterState()
     for name, kind in LISTS.items():
         for item in lists.get(name) or ():
             state.apply(Put(kinds.convert(kinds.KINDS[kind], item)))
-    return state
 
 
 def profile_of(pod: Pod, configuration: Mapping[str, Any] | None) -> Profile:
@@ -82,17 +87,17 @@ def profile_of(pod: Pod, configuration: Mapping[str, Any] | None) -> Profile:
 
 
 def _filtering(decision: Decision) -> Answer:
-    answer: Answer = {} if decision.gated is None else {"preEnqueue": _verdict(decision.gated)}
+    answer: Answer = {} if decision.gated is None else {"preEnqueue": verdict_of(decision.gated)}
     no_nodes = not len(decision.trail.names)
-    answer["prefilter"] = None if decision.refused is None or no_nodes else _verdict(decision.refused)
+    answer["prefilter"] = None if decision.refused is None or no_nodes else verdict_of(decision.refused)
     if decision.limited_to is not None:
         answer["prefilterNodes"] = sorted(decision.limited_to)
     filtered = decision.gated is None and decision.refused is None
-    answer["filter"] = {name: _verdict(each) for name, each in decision.trail.rejections()} if filtered else {}
+    answer["filter"] = {name: verdict_of(each) for name, each in decision.trail.rejections()} if filtered else {}
     return answer
 
 
-def _verdict(verdict: Verdict | None) -> Answer | None:
+def verdict_of(verdict: Verdict | None) -> Answer | None:
     if verdict is None:
         return None
     return {"plugin": verdict.plugin, "code": verdict.code, "reasons": list(verdict.reasons)}

@@ -94,6 +94,7 @@ def _replayed(options: ReplayOptions, header: RecordingHeader, loaded: LoadedCon
         initial_backoff=configuration.pod_initial_backoff_seconds,
         max_backoff=configuration.pod_max_backoff_seconds,
         longest_wait=header.longest_wait,
+        clock_began=header.clock_began,
     )
     with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
         bar = progress.add_task("replaying", total=options.file.stat().st_size)

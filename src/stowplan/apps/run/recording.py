@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import secrets
 import sys
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
@@ -36,7 +37,7 @@ class Recording:
     """A file that is written until it is full."""
 
     def __init__(self, file: Path, most: int, log: Log) -> None:
-        self.seed = secrets.randbits(64)
+        self.seed, self.clock_began = secrets.randbits(64), time.time() - time.monotonic()
         self._file, self._left, self._log = file, most, log
         try:
             if file.exists():
@@ -62,6 +63,7 @@ class Recording:
             plugins=plugin_versions(loaded.profiles.values()),
             feature_gates=gates,
             longest_wait=float(options.longest_wait),  # a flag's is a Seconds, which msgspec does not encode
+            clock_began=self.clock_began,
         )
         self.write(msgspec.json.encode(header) + b"\n")
 

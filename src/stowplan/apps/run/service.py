@@ -128,6 +128,11 @@ class SchedulerService(Program):
 
         return both
 
+    @property
+    def _clock_began(self) -> float:
+        """When the engine's clock showed 0, in seconds since the epoch."""
+        return time.time() - time.monotonic() if self._recording is None else self._recording.clock_began
+
     def _engine(self) -> Scheduler:
         configuration, recording = self.loaded.configuration, self._recording
         made = Scheduler if recording is None else recording.scheduler
@@ -139,6 +144,7 @@ class SchedulerService(Program):
             initial_backoff=configuration.pod_initial_backoff_seconds,
             max_backoff=configuration.pod_max_backoff_seconds,
             longest_wait=self.options.longest_wait,
+            clock_began=self._clock_began,
         )
 
     def _timed(self, loaded: LoadedConfiguration) -> dict[str, Profile]:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from stowplan.embedded.admission import (
     autoscaling,
     definitions,
+    devices,
     limit_ranges,
     namespaces,
     network_policies,
@@ -45,6 +46,8 @@ DEFAULTS: dict[str, Callable[[Document], None]] = {
     "persistentvolumeclaims": storage.claim,
     "storageclasses.storage.k8s.io": storage.storage_class,
     "csidrivers.storage.k8s.io": storage.csi_driver,
+    "resourceclaims.resource.k8s.io": devices.claim,
+    "resourceclaimtemplates.resource.k8s.io": devices.template,
     "limitranges": limit_ranges.defaults,
     "namespaces": namespaces.defaults,
     "networkpolicies.networking.k8s.io": network_policies.defaults,
@@ -66,6 +69,9 @@ ADMIT: dict[str, Callable[[Document, AdmissionContext], None]] = {
     "nodes": nodes.admit,
     "customresourcedefinitions.apiextensions.k8s.io": definitions.admit,
 }
+
+# What a new status looks like when it is stored.
+STATUS: dict[str, Callable[[Document, Document], Document]] = {"resourceclaims.resource.k8s.io": devices.claim_status}
 
 # A client cannot set the status of a new object, except for nodes (kubelets register with a status) and a few others.
 KEEPS_STATUS = ("nodes", "events", "leases.coordination.k8s.io")

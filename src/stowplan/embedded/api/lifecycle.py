@@ -16,6 +16,7 @@ from stowplan.embedded.numbers import natural
 from stowplan.embedded.resources import ServedResource
 from stowplan.embedded.timestamps import stamp
 
+_WITH_OWN_STATUS = ("resourceclaims.resource.k8s.io",)  # a write of the status leaves their metadata alone
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # as in Kubernetes: no vowels, so that no words are formed
 _LONGEST_BASE = 58
 _DAEMON_SETS, TEMPLATE_GENERATION = "daemonsets.apps", "deprecated.daemonset.template.generation"
@@ -92,7 +93,8 @@ def carry_over(resource: ServedResource, old: Document, new: Document, subresour
     if "managedFields" in before:
         after["managedFields"] = before["managedFields"]
     if subresource == "status":
-        metadata = before if resource.custom else {**after, "ownerReferences": before.get("ownerReferences")}
+        kept_whole = resource.custom or resource.collection in _WITH_OWN_STATUS
+        metadata = before if kept_whole else {**after, "ownerReferences": before.get("ownerReferences")}
         kept = {**old, "metadata": {name: value for name, value in metadata.items() if value is not None}}
         return _with(kept, "status", new.get("status"))
     result = {**new, "metadata": after}

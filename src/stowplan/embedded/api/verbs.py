@@ -178,6 +178,8 @@ class Api:
         if resource.collection in admission.DEFAULTS and not subresource:
             admission.DEFAULTS[resource.collection](new)
         document = lifecycle.carry_over(resource, old, new, subresource)
+        if subresource == "status" and resource.collection in admission.STATUS:
+            document = admission.STATUS[resource.collection](document, old)
         owners = self.ownership.updated(resource, old, document, options, manager_of or subresource)
         if owners != old["metadata"].get("managedFields", []):
             document = {**document, "metadata": lifecycle.with_owners(document["metadata"], owners)}
@@ -187,6 +189,8 @@ class Api:
             self.escalation.check(resource, document, options.user, old)
         if subresource != "status" or resource.custom:
             self._raise_if_invalid(resource, document, self._problems(resource, document, old))
+        else:
+            self._raise_if_invalid(resource, document, validation.status_problems(resource, document, old))
         charges = self.limits.admitted(resource, document, old) if not subresource else []
         if not options.dry_run:
             self.limits.charge(charges)

@@ -10,6 +10,7 @@ replica_sets, daemon_sets, jobs, cron_jobs, disruption_budgets, volumes
 stateful_sets        with `stateful_claims` and `revisions`
 garbage_collection, namespaces, event_expiry, taint_evictions, resource_quotas
 nodes, kubelets      nodes become ready; bound pods run and end
+resource_claims      claims from templates, freed when their pods go; device_drivers publishes the devices of nodes
 
 A controller reads the store, which is always up to date, and never writes to it. The same controllers run in an
 embedded cluster and in the virtual time of a simulation.

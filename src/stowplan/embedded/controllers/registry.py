@@ -6,6 +6,7 @@ from stowplan.embedded.controllers.controller_manager import Controller
 from stowplan.embedded.controllers.cron_jobs import CronJobController
 from stowplan.embedded.controllers.daemon_sets import DaemonSetController
 from stowplan.embedded.controllers.deployments import DeploymentController
+from stowplan.embedded.controllers.device_drivers import DeviceDrivers, DevicePreparation
 from stowplan.embedded.controllers.disruption_budgets import DisruptionController
 from stowplan.embedded.controllers.event_expiry import EventExpiry
 from stowplan.embedded.controllers.garbage_collection import GarbageCollector
@@ -14,6 +15,7 @@ from stowplan.embedded.controllers.kubelets import SimulatedKubelets
 from stowplan.embedded.controllers.namespaces import NamespaceController
 from stowplan.embedded.controllers.nodes import NodeController
 from stowplan.embedded.controllers.replica_sets import ReplicaSetController
+from stowplan.embedded.controllers.resource_claims import PodClaimController, ResourceClaimController
 from stowplan.embedded.controllers.resource_quotas import QuotaController
 from stowplan.embedded.controllers.stateful_sets import StatefulSetController
 from stowplan.embedded.controllers.taint_evictions import TaintEvictions
@@ -31,6 +33,10 @@ def all_controllers(
         NodeController(store),
         ClaimController(store),
         VolumeController(store),
+        PodClaimController(store),
+        ResourceClaimController(store),
+        DeviceDrivers(store),
+        DevicePreparation(store),
         TaintEvictions(store),
         kubelets or SimulatedKubelets(store),
         QuotaController(store, ledger or QuotaLedger(store)),

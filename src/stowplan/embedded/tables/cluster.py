@@ -119,7 +119,7 @@ def _resource_claim(document: Document, now: float) -> Row:
 def _slice(document: Document, now: float) -> Row:
     spec = document["spec"]
     pool = spec.get("pool", {}).get("name", "")
-    return [_name(document), spec.get("nodeName") or "<unset>", spec.get("driver", ""), pool, age(document, now)]
+    return [_name(document), spec.get("nodeName", ""), spec.get("driver", ""), pool, age(document, now)]
 
 
 def _quota(document: Document, now: float) -> Row:

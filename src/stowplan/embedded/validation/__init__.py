@@ -24,6 +24,8 @@ from stowplan.embedded.validation import (
     policies,
     quotas,
     rbac,
+    resource_claims,
+    resource_slices,
     services,
     storage,
     workloads,
@@ -52,6 +54,10 @@ _EVERY_WRITE: dict[str, Callable[[Document], Iterator[StatusCause]]] = {
     "priorityclasses.scheduling.k8s.io": policies.check_priority_class,
     "limitranges": limit_ranges.check,
     "resourcequotas": quotas.check,
+    "deviceclasses.resource.k8s.io": resource_slices.check_class,
+    "resourceslices.resource.k8s.io": resource_slices.check_slice,
+    "resourceclaims.resource.k8s.io": resource_claims.check,
+    "resourceclaimtemplates.resource.k8s.io": resource_claims.check_template,
     "events": events.check,
     "customresourcedefinitions.apiextensions.k8s.io": definitions.check,
     "roles.rbac.authorization.k8s.io": rbac.check_role,
@@ -73,9 +79,16 @@ _UPDATES: dict[str, Callable[[Document, Document], Iterator[StatusCause]]] = {
     "endpointslices.discovery.k8s.io": networking.check_endpoint_slice_update,
     "ingressclasses.networking.k8s.io": networking.check_ingress_class_update,
     "storageclasses.storage.k8s.io": storage.check_storage_class_update,
+    "resourceslices.resource.k8s.io": resource_slices.check_slice_update,
+    "resourceclaims.resource.k8s.io": resource_claims.check_update,
+    "resourceclaimtemplates.resource.k8s.io": resource_claims.check_update,
     "customresourcedefinitions.apiextensions.k8s.io": definitions.check_update,
     "rolebindings.rbac.authorization.k8s.io": rbac.check_binding_update,
     "clusterrolebindings.rbac.authorization.k8s.io": rbac.check_binding_update,
+}
+
+_STATUS: dict[str, Callable[[Document, Document], Iterator[StatusCause]]] = {
+    "resourceclaims.resource.k8s.io": resource_claims.check_status,
 }
 
 
@@ -87,3 +100,9 @@ def problems(resource: ServedResource, document: Document, old: Document | None 
     if old is not None and resource.collection in _UPDATES:
         found += _UPDATES[resource.collection](document, old)
     return found
+
+
+def status_problems(resource: ServedResource, document: Document, old: Document) -> list[StatusCause]:
+    """The invalid fields of a status that is written."""
+    check = _STATUS.get(resource.collection)
+    return [] if check is None else list(check(document, old))

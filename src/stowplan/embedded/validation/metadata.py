@@ -63,6 +63,10 @@ def check_name(field: str, name: str, form: str = _SUBDOMAIN) -> Iterator[Status
         yield invalid_value(field, name, f"{sentence} '{form}')")
 
 
+def check_dns_label(field: str, name: str) -> Iterator[StatusCause]:
+    yield from check_name(field, name, _LABEL)
+
+
 @lru_cache(maxsize=4096)  # most labels are those of many objects
 def _matches(form: str, text: str) -> bool:
     return re.fullmatch(form, text) is not None

@@ -61,6 +61,7 @@ class Attempts:
         self._placer = Placer(state, generator, preemption.group_victims.join)
         self._hold = preemption.min_resources_hold
         self._claim = NominationHold(queue, groups)
+        self._outbox = outbox
         self._current: Unit | None = None  # being attempted
 
     def next(self, now: float) -> None:
@@ -254,6 +255,8 @@ class Attempts:
         nominated: str | Mapping[str, str] | None = "" if result is None or result.clears_nomination else None
         companions: Mapping[str, Companions] = {}
         self._queue.forget_wakes(unit)
+        for action in () if result is None else result.actions:
+            self._outbox.send(action, now)
         if result is not None and result.candidate is not None:
             nominated = result.candidate.node
             self._preemption.for_pod(unit, decision.pod, result.candidate, now)

@@ -8,7 +8,8 @@ provisionally, so that all questions come up at once.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from stowplan.columns.nodes.views import Cluster
@@ -93,7 +94,7 @@ class Placer:
     ) -> UnitOutcome:
         outcome, may_fail = UnitOutcome(), len(pods) - needed
         owners = self._owners_of_slots(pods, profile)
-        with self._state.trial() as trial:
+        with self._deciding(pods), self._state.trial() as trial:
             for pod in sorted(pods, key=lambda pod: pod.uid not in owners) if owners else pods:
                 self._try(pod, unit, profile, consultations, outcome, provisionally=True, preempt=False)
                 if outcome.failed and outcome.failed[-1].pod.uid in owners:
@@ -108,6 +109,15 @@ class Placer:
                 outcome.slots = self._slots(outcome)
                 _release(outcome)
         return outcome
+
+    @contextmanager
+    def _deciding(self, pods: Sequence[Pod]) -> Iterator[None]:
+        """Plugins may know which pods are decided together: these may share what one of them reserved."""
+        self._state.deciding = frozenset(pod.uid for pod in pods)
+        try:
+            yield
+        finally:
+            self._state.deciding = frozenset()
 
     def _owners_of_slots(self, pods: Sequence[Pod], profile: Profile) -> Container[str]:
         """The pods with which slots for other pods are held; they go first, so that the others can take the slots."""

@@ -21,7 +21,7 @@ from stowplan.framework.decision import NotYet, RejectPod, Verdict
 from stowplan.framework.interfaces import PermitPlugin, PreBoundPlugin
 from stowplan.framework.plugin_calls import call, call_actions, call_list, call_optional, wrong
 from stowplan.framework.profile import EnabledPlugin, Profile
-from stowplan.objects.actions import AnyAction, Bind, Patch
+from stowplan.objects.actions import AllocateClaims, AnyAction, Bind, Patch
 from stowplan.objects.errors import PluginError
 from stowplan.objects.meta import Object
 from stowplan.objects.pods import Pod
@@ -124,6 +124,9 @@ class AssumedPod:
             for action in call_actions(enabled, enabled.plugin.pre_bind, AnyAction, self.pod, self.node_name, cluster):
                 if isinstance(action, Patch):
                     self.state.assumed.mark_written(action.kind, action.key, self.uid)
+                elif isinstance(action, AllocateClaims):
+                    for each in action.claims:
+                        self.state.assumed.mark_written("ResourceClaim", each.key, self.uid)
                 actions.append((enabled.name, action))
         return actions
 
@@ -173,6 +176,15 @@ class AssumedPod:
             yield from call_actions(enabled, enabled.plugin.post_bind, AnyAction, self.pod, self.node_name, cluster)
 
     # -- undo
+
+    def undo_pre_bind(self) -> Iterator[AnyAction]:
+        """The actions that take back what was written for the pod. Called before `release`."""
+        cluster = Cluster(self.state)
+        for enabled in self.profile.pre_bind_undoers:
+            with suppress(PluginError):
+                yield from call_actions(
+                    enabled, enabled.plugin.undo_pre_bind, AnyAction, self.pod, self.node_name, cluster
+                )
 
     def release(self) -> list[tuple[Object, Object]]:
         """Undo everything in reverse order, and remove the pod from its node unless it is bound there by now.

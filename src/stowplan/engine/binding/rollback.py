@@ -110,6 +110,9 @@ class Rollback:
             assumed_pod.bind_together.remove(assumed_pod)
         self.stop_waiting(assumed_pod)
         self._outbox.forget(self._waits.forget(assumed_pod))
+        if assumed_pod.step not in (BindStep.RESERVED, BindStep.WAITING) and assumed_pod.profile.pre_bind_undoers:
+            for action in assumed_pod.undo_pre_bind():
+                self._outbox.send(action, assumed_pod.state.now)
         released = assumed_pod.release()
         for _, found in released:
             self._waits.object_changed(found)

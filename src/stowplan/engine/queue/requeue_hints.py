@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from stowplan.columns.nodes.views import Cluster
+from stowplan.columns.state import ClusterState
 from stowplan.engine.queue.cluster_events import EVERYTHING, ClusterEvent, concerns
 from stowplan.engine.queue.gate import GROUP
 from stowplan.engine.unit import Unit
@@ -15,8 +17,8 @@ from stowplan.objects.errors import PluginError
 
 
 class RequeueHints:
-    def __init__(self, profiles: Mapping[str, Profile]) -> None:
-        self._profiles = profiles
+    def __init__(self, profiles: Mapping[str, Profile], state: ClusterState) -> None:
+        self._profiles, self._state = profiles, state
         self._registered: dict[tuple[str, str], tuple[Wake, ...] | None] = {}
         self._matters: dict[tuple[str, str], bool] = {}
 
@@ -55,7 +57,12 @@ class RequeueHints:
         asked = profile.group_plugins if plugin == GROUP else [_enabled(profile, plugin)]
         pods = [unit.lead] if plugin == GROUP else unit.pods.values()  # all members of a group wait for the same
         try:
-            return any(call(each, wake.helps, each.plugin, pod, event.old, event.new) for each in asked for pod in pods)
+            cluster = Cluster(self._state)
+            return any(
+                call(each, wake.helps, each.plugin, pod, event.old, event.new, cluster)
+                for each in asked
+                for pod in pods
+            )
         except PluginError:
             return True
 

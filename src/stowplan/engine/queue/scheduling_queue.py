@@ -45,7 +45,7 @@ class SchedulingQueue(UnitQueue):
         super().__init__(
             self.gate,
             QueueOrder(profiles, state, groups),
-            RequeueHints(profiles),
+            RequeueHints(profiles, state),
             initial_backoff=initial_backoff,
             max_backoff=max_backoff,
             longest_wait=longest_wait,

@@ -143,9 +143,11 @@ def _gauges(asked: Asked, cluster: Cluster) -> Iterator[Problem]:
 
 def _hint(asked: Asked, wake: Wake) -> Iterator[Problem]:
     """Ask a hint about each event that the situation has for it."""
+    in_cluster = wake.hint in getattr(asked.plugin, "hints_in_cluster", ())
+    more = (Cluster(asked.state()),) if in_cluster else ()
     for old, new in _events(wake, asked):
         try:
-            answer = asked.ask(wake.hint, partial(getattr(asked.plugin, wake.hint), asked.pod, old, new))
+            answer = asked.ask(wake.hint, partial(getattr(asked.plugin, wake.hint), asked.pod, old, new, *more))
         except BrokenAnswer as broken:
             yield broken.args
             continue

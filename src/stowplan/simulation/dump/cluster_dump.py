@@ -16,7 +16,7 @@ import msgspec
 from stowplan.kube.resources import ApiResource
 from stowplan.objects import kinds
 from stowplan.objects.applications import NAMES, POD_GROUP
-from stowplan.simulation.dump.contents import CONTENTS
+from stowplan.simulation.dump.contents import CONTENTS, PLAIN_ONLY
 from stowplan.simulation.dump.fields import Document, Treatment, dumped
 from stowplan.simulation.dump.substitutes import Substitutes
 from stowplan.simulation.dump.treatments import Anonymised, AsTheyAre
@@ -25,6 +25,7 @@ LEASE_NAMESPACE = "kube-system"  # where the leases of schedulers are
 GROUPED = (POD_GROUP, *NAMES)
 COMPARISONS = ("Gt", "Lt")
 EVENT = CONTENTS["Event"]
+PLAIN = {CONTENTS[name] for name in PLAIN_ONLY}
 Json = dict[str, Any]
 Told = Callable[[], None]
 
@@ -72,13 +73,13 @@ class ClusterDump:
         return [dict(document) for _, document in self._documents]
 
     def anonymised(self, key: bytes, on_document: Told = lambda: None) -> list[Json]:
-        """Return the documents with substitutes for names. Events are left out: they are sentences."""
+        """Return the documents with substitutes for names. Kinds with names in sentences or expressions are missing."""
         every = [document for _, document in self._documents]
         substitutes = Substitutes(key, keep=self._keep, compared=compared(every), numbered=set(numbered(every)))
         treatment: Treatment = Anonymised(substitutes, self._keep)
         found = []
         for kind, document in self._documents:
-            if kind is not EVENT:
+            if kind not in PLAIN:
                 found.append(dumped(kind, document, treatment))
             on_document()
         return found

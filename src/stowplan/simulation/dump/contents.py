@@ -295,8 +295,11 @@ _OWN: dict[str, type[msgspec.Struct]] = {
 }
 _AS_READ = (
     "Namespace", "PodDisruptionBudget", "PriorityClass", "PersistentVolumeClaim", "CSIDriver", "CSIStorageCapacity",
-    "VolumeAttachment", "DeviceClass", "WorkloadPolicy", "ResourceReservation", "PodGroup", "SigsPodGroup",
+    "VolumeAttachment", "DeviceClass", "ResourceSlice", "ResourceClaim", "ResourceClaimTemplate", "WorkloadPolicy",
+    "ResourceReservation", "PodGroup", "SigsPodGroup",
 )  # fmt: skip
+# Names of attributes stand in expressions, too, where a substitute would not be found: such dumps do without them.
+PLAIN_ONLY = ("Event", "ResourceSlice", "ResourceClaim", "ResourceClaimTemplate")
 
 CONTENTS: dict[str, type[msgspec.Struct]] = {**_OWN, **{kind: kinds.KINDS[kind] for kind in _AS_READ}}
 """The type that has the dumped fields of each kind, by our name of the kind."""

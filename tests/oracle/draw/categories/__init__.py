@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tests.oracle.draw.categories.capacity import image_locality, resources, scoring
+from tests.oracle.draw.categories.devices import DEVICES
 from tests.oracle.draw.categories.mixture import large, misc, mixed
 from tests.oracle.draw.categories.node_constraints import names_and_ports, node_affinities, taints
 from tests.oracle.draw.categories.other_pods import inter_pod_affinity, topology_spread
@@ -30,4 +31,5 @@ CATEGORIES: dict[str, Callable[[Scenario], None]] = {
     "pending-full": pending_full,
     "pending-storage": pending_storage,
     "large": large,
+    **DEVICES,
 }

@@ -234,9 +234,7 @@ def test_affinity_that_the_configuration_adds() -> None:
         pytest.param(
             "DynamicResources",
             {"resourceClaims": [{"name": "gpu"}]},
-            RejectPod(
-                ("this scheduler does not allocate resource claims yet, and the pod needs [gpu]",), resolvable=False
-            ),
+            RejectPod(('pod "default/pod": ResourceClaim not created yet',), resolvable=False),
             id="DynamicResources: a claim",
         ),
     ],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from stowplan.apps.demo.scene import Scene
-from stowplan.apps.demo.scenes import defaults, flavours, gangs, placement, remedy, returning_pod, shares
+from stowplan.apps.demo.scenes import defaults, devices, flavours, gangs, placement, remedy, returning_pod, shares
 
 SCENES: tuple[Callable[[int], Scene], ...] = (
     defaults.play,
@@ -13,6 +13,7 @@ SCENES: tuple[Callable[[int], Scene], ...] = (
     returning_pod.play,
     gangs.play,
     shares.play,
+    devices.play,
     placement.play,
     remedy.play,
 )

@@ -13,7 +13,7 @@ from stowplan.columns.nodes.views import Cluster
 from stowplan.columns.state import ClusterState
 from stowplan.framework.decision import FEASIBLE, Decision, PostFilterResult, RejectPod
 from stowplan.framework.interfaces import Evaluator, Wake
-from stowplan.objects.errors import PluginError
+from stowplan.objects.errors import DecisionError, PluginError
 from stowplan.objects.pods import Pod
 from stowplan.plugins.nodes.default.candidates import Candidates, best
 from stowplan.plugins.nodes.default.dry_run import NO_VICTIMS, DryRun, Refusals
@@ -42,6 +42,8 @@ class DefaultPreemption:
         if reason:
             return PostFilterResult((f"preemption: {reason}",))
         found, refusals = self.dry_run(pod, decision, evaluator, enough=self._enough(decision.trail.total))
+        if not found and refusals.errors:
+            return PostFilterResult((f"preemption: {refusals.error()}",), settles=True)
         if not found:
             hopeless = f"preemption: {refusals.message(decision.trail.total)}"
             return PostFilterResult((hopeless,), clears_nomination=True)
@@ -85,8 +87,17 @@ class DefaultPreemption:
     ) -> tuple[Candidates, Refusals]:
         """Return candidates (`enough` of them, all if None), and the reasons of the other nodes.
 
-        `by_arrays`: judge many nodes at once where that is possible. The answer is the same.
+        `by_arrays`: judge many nodes at once where that is possible. The answer is the same. A filter that fails on one
+        node leaves the others standing: then all are judged one by one.
         """
+        try:
+            return self._dry_run(pod, decision, evaluator, enough, by_arrays=by_arrays)
+        except DecisionError:
+            return self._dry_run(pod, decision, evaluator, enough, by_arrays=False)
+
+    def _dry_run(
+        self, pod: Pod, decision: Decision, evaluator: Evaluator, enough: int | None, *, by_arrays: bool
+    ) -> tuple[Candidates, Refusals]:
         rows = evaluator.nodes.rows
         if decision.refused is not None:
             rows = rows if decision.refused.code == "Unschedulable" else rows[:0]

@@ -19,6 +19,7 @@ from stowplan.columns.trial import Trial
 from stowplan.framework.decision import Candidate, counted
 from stowplan.framework.interfaces import Evaluator
 from stowplan.objects.disruption import Budgets, importance
+from stowplan.objects.errors import DecisionError
 from stowplan.objects.pods import Pod
 
 NO_VICTIMS = "No preemption victims found for incoming pod"
@@ -28,16 +29,22 @@ PodsByRow: TypeAlias = dict[int, list[PlacedPod]]
 
 
 class Refusals:
-    """Why nodes are not candidates: how many nodes, and how many for each reason."""
+    """Why nodes are not candidates: how many nodes, and how many for each reason. `errors`: what filters failed in."""
 
     def __init__(self) -> None:
         self.nodes = 0
         self.reasons: Counter[str] = Counter()
+        self.errors: list[str] = []
 
     def add(self, reasons: Iterable[str], nodes: int) -> None:
         self.nodes += nodes
         for reason in reasons:
             self.reasons[reason] += nodes
+
+    def error(self) -> str:
+        """Return all errors in one text, as Go puts them together."""
+        different = list(dict.fromkeys(self.errors))
+        return different[0] if len(different) == 1 else f"[{', '.join(different)}]"
 
     def message(self, nodes: int) -> str:
         """Return kube-scheduler's message for `nodes` nodes; the nodes not counted here were not evaluated."""
@@ -69,7 +76,13 @@ class DryRun:
         return sorted(pods, key=lambda placed: (importance(placed.pod), placed.pod.uid))
 
     def _passing(self, rows: Rows, record: bool = False) -> list[int]:
-        verdicts = self._evaluator.verdicts(rows)
+        try:
+            verdicts = self._evaluator.verdicts(rows)
+        except DecisionError as error:
+            if len(rows) > 1:  # an error is one node's, and leaves the others standing
+                return [row for each in rows for row in self._passing(np.array([each], np.int64), record)]
+            self._refusals.errors.append(str(error))
+            return []
         for verdict in verdicts if record else ():
             if verdict is not None:
                 self._refusals.add(verdict.reasons, 1)

@@ -1,5 +1,8 @@
 """NodeResourcesFit: the pod's requests must be free on the node; and a preference for emptier or fuller nodes.
 
+A resource that a device class stands for is not checked on a node that has none of it in its status: DynamicResources
+allocates devices there. If it is configured for the score, the devices of the class are counted.
+
 The score adds the pod to the requests on the node (with defaults for containers that request nothing) and rates each
 configured resource: LeastAllocated by what stays free, MostAllocated by what is used, RequestedToCapacityRatio by a
 configured shape.
@@ -15,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from stowplan.columns.arrays import Bools, Bytes, Ints
+from stowplan.columns.devices.classes import ClassesOfResources, may_be_backed
 from stowplan.columns.nodes.one_node import OneNode
 from stowplan.columns.nodes.row_columns import row_columns
 from stowplan.columns.nodes.views import Nodes
@@ -26,6 +30,7 @@ from stowplan.framework.scoring import EXACT_AS_FLOAT, MAX_SCORE, int64, percent
 from stowplan.objects import devices, quantity, requests
 from stowplan.objects.nodes import Node
 from stowplan.objects.pods import Pod
+from stowplan.plugins.nodes.default.device_claims import class_counts
 
 FIXED = ("cpu", "memory", "ephemeral-storage")
 PRESUMED = ("cpu", "memory")  # counted with a default for containers that request nothing
@@ -37,7 +42,7 @@ class NodeResourcesFit:
     reads = ("DeviceClass",)
     configurable_at = ("preFilter", "preScore")
     local = "resources"
-    filters_by_row = scores_by_row = True
+    filters_by_row = True  # while the device classes stay the same
     ignores_volumes = True
 
     def __init__(
@@ -53,6 +58,8 @@ class NodeResourcesFit:
         listed: Sequence[Mapping[str, Any]] = strategy.get("resources") or DEFAULT_RESOURCES
         self._resources = [(str(each["name"]), int(each.get("weight") or 1)) for each in listed]
         names = {name for name, _ in self._resources}
+        self.scores_by_row = not any(map(may_be_backed, names))  # devices that are in use are no part of the row
+        self._classes = ClassesOfResources(())  # as of the last question
         self._alike = names == set(PRESUMED) and [weight for _, weight in self._resources] == [1, 1]
         ratio = strategy.get("requestedToCapacityRatio") or {}
         self._shape: list[tuple[int, int]] = [
@@ -65,11 +72,15 @@ class NodeResourcesFit:
         full = nodes.requested["pods"] >= nodes.allocatable["pods"]
         if full.any():
             yield Reject(full, "Too many pods")
+        self._classes = nodes.cluster.state.devices.classes.current()
         for resource, amount in self._needed(pod):
             allocatable = nodes.allocatable[resource]
             left = allocatable - nodes.requested[resource]
             if int(left.min(initial=amount)) < amount:
-                yield Reject(left < amount, f"Insufficient {resource}", resolvable=allocatable >= amount)
+                rejected = left < amount
+                if self._is_backed(resource):
+                    rejected &= allocatable != 0
+                yield Reject(rejected, f"Insufficient {resource}", resolvable=allocatable >= amount)
 
     def fits(self, pod: Pod, node: OneNode) -> list[tuple[str, bool]] | None:
         found = []
@@ -77,6 +88,8 @@ class NodeResourcesFit:
             found.append(("Too many pods", True))
         for resource, amount in self._needed(pod):
             allocatable = node.allocatable(resource)
+            if allocatable == 0 and self._is_backed(resource):
+                continue
             if int64(allocatable - node.requested(resource)) < amount:
                 found.append((f"Insufficient {resource}", allocatable >= amount))
         return found or None
@@ -87,6 +100,8 @@ class NodeResourcesFit:
             most = int(nodes.allocatable["pods"][full].max())
             yield NodeCause(full, Cause("too-many-pods", f"too many pods: {most} at most", {"most": most}))
         for resource, wanted in self._needed(pod):
+            if self._is_backed(resource):
+                continue
             allocatable = nodes.allocatable[resource]
             free = allocatable - nodes.requested[resource]
             too_small: Bools = (free < wanted) & (allocatable < wanted)
@@ -98,7 +113,8 @@ class NodeResourcesFit:
 
     def needs_free(self, pod: Pod) -> Iterator[tuple[str, int]]:
         """Return what the filter requires to be free on a node."""
-        return chain((("pods", 1),), self._needed(pod))
+        needed = [(resource, amount) for resource, amount in self._needed(pod) if not self._is_backed(resource)]
+        return chain((("pods", 1),), needed)
 
     def _needed(self, pod: Pod) -> list[tuple[str, int]]:
         """Return the resources to check, the fixed ones first, the others by name."""
@@ -108,6 +124,10 @@ class NodeResourcesFit:
             others = sorted(name for name in request if name not in FIXED and not self._is_ignored(name))
             needed += [(name, request[name]) for name in others if request[name] > 0]
         return needed
+
+    def _is_backed(self, resource: str) -> bool:
+        """True if a device class stands for the resource: devices may be allocated instead."""
+        return resource not in FIXED and self._classes.of(resource) is not None
 
     def _is_ignored(self, resource: str) -> bool:
         if not requests.is_extended(resource):
@@ -193,6 +213,10 @@ class NodeResourcesFit:
         capacity = nodes.allocatable[resource]
         taken = nodes.presumed if resource in nodes.presumed else nodes.requested
         after = taken[resource] + wanted
+        devices = class_counts.counted(nodes, resource) if may_be_backed(resource) else None
+        if devices is not None:
+            instead = devices[0] > 0
+            capacity, after = np.where(instead, devices[0], capacity), np.where(instead, devices[1] + wanted, after)
         offered: Bools | None = None if capacity.all() else capacity != 0
         if offered is None:
             rating = self._rating(after, capacity)
@@ -252,7 +276,11 @@ class NodeResourcesFit:
         return any(_offers(new, name) > _offers(old, name) for name in wanted)
 
     def _fits_empty(self, pod: Pod, node: Node) -> bool:
-        return _offers(node, "pods") > 0 and all(need <= _offers(node, name) for name, need in self._needed(pod))
+        return _offers(node, "pods") > 0 and all(
+            need <= offered or (not offered and self._is_backed(name))
+            for name, need in self._needed(pod)
+            for offered in (_offers(node, name),)
+        )
 
 
 class Amounts:
