@@ -34,9 +34,9 @@ class DevicesInUse:
 
     def put(self, claim: ResourceClaim) -> set[PoolId]:
         """Count what a claim takes now. Return the pools of which more or fewer devices are in use."""
-        if claim.annotations.get(OF_EXTENDED_RESOURCES) == "true" and (owner := claim.controller()) is not None:
-            if self.of_extended.setdefault(owner.uid, claim.key) == claim.key:
-                self._extended[claim.key] = owner.uid
+        owner = claim.controller() if claim.annotations.get(OF_EXTENDED_RESOURCES) == "true" else None
+        if owner is not None and self.of_extended.setdefault(owner.uid, claim.key) == claim.key:
+            self._extended[claim.key] = owner.uid
         before, now = self._of_claim.get(claim.key), claim.allocation
         if before is now or (before is not None and now is not None and before.devices == now.devices):
             if now is not None:
