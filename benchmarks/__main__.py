@@ -20,6 +20,7 @@ from benchmarks import (
     bounds,
     churn,
     decoding,
+    device_claims,
     diagnosis,
     groups,
     placement,
@@ -40,7 +41,7 @@ QUICK_ROUNDS = 5
 CHURN, CHURN_QUICK = 1_000_000, 100_000
 COMPARISONS = (
     *("bound-pods", "decode-pod", "per-node-twins", "churn-memory", *stepping.NAMES),
-    *(volumes.NAME, policies.NAME, groups.NAME, placement.NAME, diagnosis.NAME),
+    *(volumes.NAME, device_claims.NAME, policies.NAME, groups.NAME, placement.NAME, diagnosis.NAME),
 )
 
 
@@ -118,6 +119,7 @@ def steps(plan: Plan, done: list[AnyFigure]) -> Iterator[tuple[str, Callable[[],
         "per-node-twins": lambda: twins.run(plan.rounds),
         "churn-memory": lambda: list(churn.run(CHURN_QUICK if plan.quick else CHURN)),
         volumes.NAME: lambda: list(volumes.run(profile, plan.rounds)),
+        device_claims.NAME: lambda: list(device_claims.run(profile, plan.rounds)),
         policies.NAME: lambda: list(policies.run(profile, plan.rounds)),
         groups.NAME: lambda: list(groups.run(plan.rounds)),
         placement.NAME: lambda: list(placement.run(plan.quick)),

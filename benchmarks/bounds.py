@@ -40,6 +40,7 @@ LIMITS = (
     Limit("preemption-anti-affinity", 5000, "times_preemption", most=20),
     Limit("bound-pods", 0, "ratio", most=1.5),
     Limit("static-volumes", 0, "ratio", most=3),
+    Limit("device-claims", 0, "yardsticks", most=100),
     Limit("per-node-twins", 0, "ratio", least=30),
     Limit("churn-memory", 0, "ratio", most=1.10),
     Limit("engine-step", 0, "yardsticks", most=0.5),

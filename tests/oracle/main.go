@@ -49,6 +49,8 @@ type Cluster struct {
 	ResourceClaims         []*resourcev1.ResourceClaim     `json:"resourceClaims,omitempty"`
 	ResourceSlices         []*resourcev1.ResourceSlice     `json:"resourceSlices,omitempty"`
 	DeviceClasses          []*resourcev1.DeviceClass       `json:"deviceClasses,omitempty"`
+	// The scheduler does not read templates.
+	ResourceClaimTemplates []*resourcev1.ResourceClaimTemplate `json:"resourceClaimTemplates,omitempty"`
 }
 
 // Scenario is one line of input. Members that are only passed through stay raw.
@@ -219,11 +221,11 @@ func (sc *Scenario) answer(reversed bool) (json.RawMessage, error) {
 // withClaims tells a record of devices from one of nodes: the sample of claims
 // among the latter has no allocations.
 func (sc *Scenario) withClaims() bool {
-	var lists map[string]json.RawMessage
+	var lists map[string][]json.RawMessage
 	if json.Unmarshal(sc.Cluster, &lists) != nil || string(sc.Category) == `"dynamic-resources"` {
 		return false
 	}
-	return lists["deviceClasses"] != nil || lists["resourceClaims"] != nil || lists["resourceSlices"] != nil
+	return len(lists["deviceClasses"])+len(lists["resourceClaims"])+len(lists["resourceSlices"]) > 0
 }
 
 func encode(v any) ([]byte, error) {

@@ -115,10 +115,10 @@ def test_an_earlier_pod_that_would_go_elsewhere_is_a_difference() -> None:
 
 
 def test_the_sample_among_the_records_of_nodes_has_no_allocations() -> None:
-    cluster: dict[str, Any] = {"deviceClasses": [], "resourceSlices": []}
+    cluster: dict[str, Any] = {"deviceClasses": [{}], "resourceSlices": []}
     assert not claim_records.is_record({"category": "dynamic-resources", "cluster": cluster})
     assert claim_records.is_record({"category": "pools", "cluster": cluster})
-    assert not claim_records.is_record({"category": "taints", "cluster": {"nodes": []}})
+    assert not claim_records.is_record({"category": "taints", "cluster": {"nodes": [], "resourceSlices": []}})
 
 
 def test_shares_are_numbered_and_stamps_replaced_unless_the_input_has_them() -> None:

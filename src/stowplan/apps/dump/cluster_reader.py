@@ -18,8 +18,7 @@ from stowplan.objects.errors import ConfigError, StowplanError
 from stowplan.simulation.dump.contents import CONTENTS
 
 Json = dict[str, Any]
-_TEMPLATES = ApiResource("ResourceClaimTemplate", "resourceclaimtemplates", "resource.k8s.io")
-_FURTHER = {"LimitRange": LIMIT_RANGES, "ResourceQuota": QUOTAS, "ResourceClaimTemplate": _TEMPLATES, **OWNERS}
+_FURTHER = {"LimitRange": LIMIT_RANGES, "ResourceQuota": QUOTAS, **OWNERS}
 LISTED = {kind: RESOURCES.get(kind) or _FURTHER[kind] for kind in CONTENTS}
 
 NAMED = {ours: name for (name, _), ours in kinds.NAMESAKES.items()}  # the names that the API has for these kinds

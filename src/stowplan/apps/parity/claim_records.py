@@ -41,7 +41,7 @@ Answer: TypeAlias = dict[str, Any]
 def is_record(scenario: Mapping[str, Any]) -> bool:
     """True for a record about devices. The sample of them among the records of nodes has no allocations."""
     lists = ("deviceClasses", "resourceClaims", "resourceSlices")
-    return any(name in scenario["cluster"] for name in lists) and scenario.get("category") != "dynamic-resources"
+    return any(scenario["cluster"].get(name) for name in lists) and scenario.get("category") != "dynamic-resources"
 
 
 def answer(scenario: Mapping[str, Any]) -> Answer:

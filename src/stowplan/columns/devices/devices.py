@@ -19,6 +19,7 @@ from stowplan.objects.resource_slices import ResourceSlice
 
 LONGEST_LOG: Final = 1 << 14
 EVERY_NODE: Final = ""
+MOST_NODES: Final = 1 << 15  # whose devices are kept
 
 
 class Devices:
@@ -48,6 +49,8 @@ class Devices:
             if found is not None and found.node.labels == node.labels:
                 found.node = node
             else:
+                if len(self._of_node) >= MOST_NODES:  # most of them are gone: clusters grow and shrink
+                    self._of_node.clear()
                 found = self._of_node[node.name] = devices_of(node, self.slices, self._foreign)
         return found
 

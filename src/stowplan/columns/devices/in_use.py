@@ -29,12 +29,14 @@ class DevicesInUse:
         self.whole: Counter[DeviceId] = Counter()
         self.shared: dict[DeviceId, SharedDevice] = {}
         self.of_extended: dict[str, str] = {}  # the keys of claims for extended resources, by the uid of their pod
+        self._extended: dict[str, str] = {}  # the same the other way round
         self._of_claim: dict[str, AllocationResult] = {}  # by the claim's key
 
     def put(self, claim: ResourceClaim) -> set[PoolId]:
         """Count what a claim takes now. Return the pools of which more or fewer devices are in use."""
-        if claim.annotations.get(OF_EXTENDED_RESOURCES) == "true" and (owner := claim.controller()) is not None:
-            self.of_extended.setdefault(owner.uid, claim.key)
+        owner = claim.controller() if claim.annotations.get(OF_EXTENDED_RESOURCES) == "true" else None
+        if owner is not None and self.of_extended.setdefault(owner.uid, claim.key) == claim.key:
+            self._extended[claim.key] = owner.uid
         before, now = self._of_claim.get(claim.key), claim.allocation
         if before is now or (before is not None and now is not None and before.devices == now.devices):
             if now is not None:
@@ -47,7 +49,8 @@ class DevicesInUse:
         return changed
 
     def drop(self, key: str) -> set[PoolId]:
-        for uid in [uid for uid, of_pod in self.of_extended.items() if of_pod == key]:
+        uid = self._extended.pop(key, None)
+        if uid is not None:
             del self.of_extended[uid]
         return self._drop(key)
 
@@ -56,7 +59,7 @@ class DevicesInUse:
         return set() if before is None else self._count(before, -1)
 
     def clear(self) -> None:
-        for each in (self.whole, self.shared, self.of_extended, self._of_claim):
+        for each in (self.whole, self.shared, self.of_extended, self._extended, self._of_claim):
             each.clear()
 
     def is_used(self, device: DeviceId) -> bool:

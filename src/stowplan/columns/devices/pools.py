@@ -35,17 +35,19 @@ class PooledDevice:
     pool        the place of its pool among the node's pools
     selected    False if the slice selects nodes by device, and this device is for other nodes
     counters    what it consumes
-    alike       the same for devices of which nothing but their names and pools tells them apart
+    alike       the same for devices of which nothing but their names and pools tells them apart; `unattributed`: and
+                their attributes
     """
 
-    __slots__ = ("alike", "counters", "device", "id", "pool", "selected", "slice")
+    __slots__ = ("alike", "counters", "device", "id", "pool", "selected", "slice", "unattributed")
 
     def __init__(self, found: ResourceSlice, device: Device, pool: int, selected: bool) -> None:
         self.slice, self.device, self.pool, self.selected = found, device, pool, selected
         self.id: DeviceId = (found.spec.driver, found.spec.pool.name, device.name)
         self.counters = consumption(device) if device.consumes_counters else {}
-        facts = (device.attributes, device.capacity, device.consumes_counters, device.taints)
-        self.alike = _encode((found.spec.driver, selected, device.allow_multiple_allocations, *facts))
+        facts = (device.allow_multiple_allocations, device.capacity, device.consumes_counters, device.taints)
+        self.unattributed = _encode((found.spec.driver, selected, *facts))
+        self.alike = self.unattributed + _encode(device.attributes)
 
 
 class DevicePool:

@@ -99,3 +99,21 @@ def test_costs_are_bounded() -> None:
 def test_expressions_are_compiled_once() -> None:
     compiled = DeviceExpressions()
     assert compiled("true") is compiled("true")
+
+
+@pytest.mark.parametrize(
+    ("expression", "names"),
+    [
+        pytest.param('device.driver == "d"', set(), id="none"),
+        pytest.param('device.attributes["d"].model == "a"', {"model", "d/model"}, id="one"),
+        pytest.param(
+            'has(device.attributes["d"].uuid) || device.allowMultipleAllocations', {"uuid", "d/uuid"}, id="has"
+        ),
+        pytest.param('device.capacity["d"].memory.isInteger()', set(), id="a capacity"),
+        pytest.param('"model" in device.attributes["d"]', None, id="whether a name is there"),
+        pytest.param('cel.bind(own, device.attributes["d"], own.model == "a")', None, id="under another name"),
+        pytest.param("[device].all(each, each.driver != '')", None, id="the whole device"),
+    ],
+)
+def test_which_attributes_an_expression_reads(expression: str, names: set[str] | None) -> None:
+    assert DeviceExpression(expression).attributes == names

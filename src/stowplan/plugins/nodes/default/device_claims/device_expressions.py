@@ -13,7 +13,7 @@ from stowplan.cel import collections
 from stowplan.cel.environment import Environment
 from stowplan.cel.evaluation import CelEvaluation
 from stowplan.cel.kubernetes import CelQuantity, SemanticVersion, parse_version
-from stowplan.cel.syntax import CelSyntaxError
+from stowplan.cel.syntax import CelSyntaxError, SyntaxNode
 from stowplan.cel.values import CelError, CostError, type_name
 from stowplan.objects.quantity import nanos
 from stowplan.objects.resource_slices import Device, DeviceAttribute
@@ -44,8 +44,10 @@ class DeviceExpression:
 
     def __init__(self, text: str) -> None:
         self.problem, self._answers = "", dict[bytes, Matches]()
+        self.attributes: frozenset[str] | None = frozenset()  # the names of those that it reads; None: it may read any
         try:
-            self._run = ENVIRONMENT.compile(text).run
+            compiled = ENVIRONMENT.compile(text)
+            self._run, self.attributes = compiled.run, attributes_read(compiled.tree)
         except CelSyntaxError as error:
             self.problem = f"CEL compile error: {error}"
 
@@ -68,6 +70,42 @@ class DeviceExpression:
         except Exception as error:  # an expression is a tenant's
             return f"CEL runtime error: {type(error).__name__}"
         return found if isinstance(found, bool) else f"CEL runtime error: {_no_bool(found)}"
+
+
+def attributes_read(tree: SyntaxNode) -> frozenset[str] | None:
+    """Return under which names an expression may find the attributes that it reads; None if that cannot be told.
+
+    `device.attributes["a.example.com"].model` is published as `a.example.com/model`, or by the driver a.example.com
+    itself as `model`. What else there is of a device (its capacity, say) is not looked at here.
+    """
+    names: set[str] = set()
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        domain = _domain(node.args[0]) if node.kind == "select" and node.args else None
+        if domain is not None:
+            names |= {node.name, f"{domain}/{node.name}"}
+        elif node.kind == "ident" and node.name.removeprefix(".") == "device":
+            return None
+        elif node.kind == "select" and _is_device(node.args[0]):
+            if node.name == "attributes":
+                return None
+        else:
+            waiting += node.args
+    return frozenset(names)
+
+
+def _is_device(node: SyntaxNode) -> bool:
+    return node.kind == "ident" and node.name.removeprefix(".") == "device"
+
+
+def _domain(node: SyntaxNode) -> str | None:
+    """Return the domain of `device.attributes["domain"]`; None for anything else."""
+    if node.kind != "call" or node.name != "_[_]" or node.args[1].kind != "const":
+        return None
+    holder, domain = node.args[0], node.args[1].value
+    of_device = holder.kind == "select" and holder.name == "attributes" and _is_device(holder.args[0])
+    return domain if of_device and not holder.test and isinstance(domain, str) else None
 
 
 class DeviceExpressions:

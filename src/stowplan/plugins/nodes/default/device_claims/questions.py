@@ -7,7 +7,7 @@ search knows traits only.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -168,7 +168,8 @@ class DeviceQuestion:
         self.takes_all = any(request.takes_all for request in self.all_requests)
         self.traits: list[Trait] = []
         self._number_of: dict[object, int] = {}
-        self._of_device: dict[bytes, int] = {}
+        self._of_device: dict[Hashable, int] = {}
+        self._names = self._attribute_names()
 
     def _claim(self, number: int, claim: ResourceClaim, classes: Mapping[str, DeviceClass]) -> ClaimQuestion:
         wanted = claim.spec.devices
@@ -198,7 +199,8 @@ class DeviceQuestion:
 
     def trait_of(self, pooled: PooledDevice) -> int:
         """Return the number of a device's trait."""
-        number = self._of_device.get(pooled.alike)
+        alike = self._alike(pooled)
+        number = self._of_device.get(alike)
         if number is None:
             if len(self._of_device) >= MOST_DEVICES:
                 self._of_device.clear()
@@ -206,8 +208,28 @@ class DeviceQuestion:
             number = self._number_of.setdefault(trait.key, len(self.traits))
             if number == len(self.traits):
                 self.traits.append(trait)
-            self._of_device[pooled.alike] = number
+            self._of_device[alike] = number
         return number
+
+    def _alike(self, pooled: PooledDevice) -> Hashable:
+        """Return the same for devices that differ only in attributes which nothing here reads."""
+        if self._names is None:
+            return pooled.alike
+        found = pooled.device.attributes
+        return pooled.unattributed, tuple([found.get(name) for name in self._names])
+
+    def _attribute_names(self) -> tuple[str, ...] | None:
+        """Return under which names attributes are read; None if an expression may read any."""
+        names: set[str] = set()
+        for request in self.all_requests:
+            for selector in (*request.device_class.spec.selectors, *request.spec.selectors):
+                read = self._expressions("" if selector.cel is None else selector.cel.expression).attributes
+                if read is None:
+                    return None
+                names |= read
+        for constraint in self.constraints:
+            names |= {constraint.attribute, constraint.attribute.partition("/")[2]}
+        return tuple(sorted(names))
 
     def _trait(self, pooled: PooledDevice) -> Trait:
         device, driver = pooled.device, pooled.slice.spec.driver
