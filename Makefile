@@ -32,7 +32,7 @@ OWN_PYTHON = $(shell test -x $(BIN)/python && echo $(BIN)/python || echo $(PYTHO
 NEW_ENOUGH = $(OWN_PYTHON) -c 'import sys; v = sys.version_info; v >= (3, 11) or sys.exit("needs Python 3.11 or \
 	later, this is %d.%d (%s); PYTHON=... names another" % (v[0], v[1], sys.executable))'
 
-demo: $(RUNS)        ## the policies in seven scenes, on clusters in one process; ARGS='--pause' waits between scenes
+demo: $(RUNS)        ## the policies in eight scenes, on clusters in one process; ARGS='--pause' waits between scenes
 	@$(BIN)/stowplan demo $(ARGS)
 
 browser:             ## install Chromium for the tests of pages, where there is none (Debian; with sudo unless you are root)

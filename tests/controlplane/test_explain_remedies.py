@@ -137,8 +137,9 @@ def test_what_may_not_be_read_is_named_in_one_line(plane: ControlPlane) -> None:
         done = run_explain(few, "deploy/web", "-n", namespace)
         assert done.returncode == 1 and "has no node" in done.stdout, done.stderr
         assert "kubectl -n" in done.stdout and "patch deployment web" in done.stdout
-        (line,) = done.stderr.splitlines()
+        configuration, line = done.stderr.splitlines()
         assert line.startswith("Not seen, for lack of rights: ")
+        assert configuration.startswith("Decided with the default configuration")
         for kind in ("services", "replicasets.apps", "leases.coordination.k8s.io", "events.events.k8s.io"):
             assert kind in line
         role["rules"] = []

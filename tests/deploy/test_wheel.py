@@ -110,7 +110,7 @@ def test_no_tool_of_developers_is_there(stowplan: Path, tmp_path: Path) -> None:
 def test_its_demo(stowplan: Path, tmp_path: Path) -> None:
     done = run(stowplan, tmp_path, "demo")
     assert done.returncode == 0, done.stderr
-    assert "7 of 7  A pod that waits" in done.stdout and " is Running on worker-0." in done.stdout
+    assert "8 of 8  A pod that waits" in done.stdout and " is Running on worker-0." in done.stdout
     assert not list(tmp_path.iterdir()), "it writes no file"
 
 
