@@ -17,6 +17,7 @@ from stowplan.objects.resource_claims import (
     AllocatedDevice,
     AllocatedDevices,
     AllocationResult,
+    ClaimConsumer,
     ResourceClaim,
 )
 
@@ -132,6 +133,26 @@ def test_a_claim_is_deallocated_by_an_empty_status() -> None:
         DeallocateClaim(pod=POD, key="default/mine", uid="claim-uid"), lambda _: allocated(a_claim()), NOW
     )
     assert next(conversation).body == {"status": {}}
+
+
+def test_a_claim_that_got_a_user_in_the_meantime_is_not_deallocated() -> None:
+    taken = allocated(a_claim())
+    users = (ClaimConsumer(resource="pods", name="other", uid="other-uid"),)
+    taken = msgspec.structs.replace(taken, status=msgspec.structs.replace(taken.status, reserved_for=users))
+    action = DeallocateClaim(pod=POD, key="default/mine", uid="claim-uid")
+    conversation = claim_calls.calls(action, lambda _: taken, NOW)
+    with pytest.raises(StopIteration) as end:
+        next(conversation)
+    assert end.value.value == ClaimOutcome(409, "claim default/mine got reserved in the meantime")
+
+
+def test_an_allocation_whose_answer_was_lost_is_not_taken_for_a_strangers() -> None:
+    there = allocated(a_claim())
+    users = (ClaimConsumer(resource="pods", name=POD.name, uid=POD.uid),)
+    there = msgspec.structs.replace(there, status=msgspec.structs.replace(there.status, reserved_for=users))
+    write = ClaimWrite("default/mine", "claim-uid", there.allocation)
+    made, outcome = told(AllocateClaims(pod=POD, claims=(write,)), there)
+    assert (made, outcome) == ([], ClaimOutcome())
 
 
 def test_a_claim_that_was_made_for_the_pod_is_deleted_without_its_finalizer() -> None:

@@ -111,11 +111,11 @@ def _reserve(write: ClaimWrite, claim: ResourceClaim, pod: PodRef, now: datetime
             if isinstance(again, ClaimOutcome):
                 return again
             claim = again
+        if _is_done(write, claim, pod):
+            return claim  # an earlier try was carried out, though its answer was lost
         problem = _problem(write, claim)
         if problem:
             return ClaimOutcome(CONFLICT, problem)
-        if claim.reserved_by(pod.uid) and claim.allocation is not None:
-            return claim  # an earlier try was carried out, though its answer was lost
         if write.allocation is not None and FINALIZER not in claim.metadata.finalizers:
             answer = yield _finalizers(claim, (*claim.metadata.finalizers, FINALIZER))
             if answer.status == CONFLICT:
@@ -129,6 +129,12 @@ def _reserve(write: ClaimWrite, claim: ResourceClaim, pod: PodRef, now: datetime
         if answer.status != CONFLICT:
             break
     return ClaimOutcome(answer.status, f"{doing}: {answer.message}")
+
+
+def _is_done(write: ClaimWrite, claim: ResourceClaim, pod: PodRef) -> bool:
+    if claim.terminating or claim.allocation is None or not claim.reserved_by(pod.uid):
+        return False
+    return write.allocation is None or claim.allocation.devices == write.allocation.devices
 
 
 def _problem(write: ClaimWrite, claim: ResourceClaim) -> str:
@@ -170,6 +176,8 @@ def _deallocate(action: DeallocateClaim, known: Known) -> Conversation:
     claim = known(action.key)
     if claim is None or claim.uid != action.uid:
         return DONE
+    if any(user.uid != action.pod.uid for user in claim.status.reserved_for):
+        return ClaimOutcome(CONFLICT, f"claim {claim.key} got reserved in the meantime")
     if action.delete:
         return (yield from _delete(claim))
     answer = yield _status(claim, ResourceClaimStatus())

@@ -16,9 +16,14 @@ from stowplan.apps.run.service import SchedulerService
 from stowplan.kube.events import EventRecorder
 from stowplan.kube.lease_thread import LeaseThread
 from stowplan.kube.reflector import Reflector
+from stowplan.kube.resources import RESOURCES
 from stowplan.kube.unreadable import UnreadableObject
+from stowplan.objects import kinds
 from stowplan.objects.actions import Record
+from stowplan.objects.changes import Put
 from stowplan.objects.errors import ConfigError
+from stowplan.objects.resource_claims import ResourceClaim
+from stowplan.testing.builders import a_node, a_pod
 
 
 def with_election(loaded: LoadedConfiguration | None = None, **settings: Any) -> LoadedConfiguration:
@@ -125,3 +130,23 @@ class Notes:
 
     def record(self, event: Record) -> None:
         self.events.append(event)
+
+
+def test_what_a_write_finds_out_goes_to_the_reflector_of_its_kind() -> None:
+    service = SchedulerService(RunOptions(), beside_kube_scheduler, Log(stream=io.StringIO()))
+    told: list[tuple[str, str]] = []
+
+    def reflector(kind: str) -> Any:
+        return SimpleNamespace(
+            resource=RESOURCES[kind], learn=lambda change, _: told.append((kind, change.object.key)),
+            cache=SimpleNamespace(objects={"default/gpu": a_claim}),
+        )  # fmt: skip
+
+    a_claim = kinds.convert(ResourceClaim, {"metadata": {"name": "gpu", "namespace": "default", "uid": "u"}})
+    service.reflectors.update({kind: reflector(kind) for kind in ("Pod", "ResourceClaim")})
+    service._learn(Put(a_claim))
+    service._learn(Put(a_pod("gpu")))
+    service._learn(Put(a_node("gpu")))  # nobody follows nodes here
+    assert told == [("ResourceClaim", "default/gpu"), ("Pod", "default/gpu")]
+    assert service._known("ResourceClaim", "default/gpu") is a_claim
+    assert service._known("DeviceClass", "gpu") is None

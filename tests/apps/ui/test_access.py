@@ -49,6 +49,7 @@ def asked(
         pytest.param({"Authorization": "Bearer é"}, 403, id="a token of other letters"),
         pytest.param({}, 403, id="no token"),
         pytest.param({"Cookie": "stowplan-ui-PORT=" + TOKEN}, 200, id="the cookie"),
+        pytest.param({"Cookie": 'a={"x": 1}; b; stowplan-ui-PORT=' + TOKEN}, 200, id="beside a strange cookie"),
         pytest.param({"Cookie": "stowplan-ui-1=" + TOKEN}, 403, id="the cookie of another port"),
         pytest.param({"Cookie": "stowplan-ui-PORT=x"}, 403, id="a wrong cookie"),
         pytest.param({"Cookie": "=;;\\\\"}, 403, id="no cookie at all"),

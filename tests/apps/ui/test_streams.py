@@ -21,15 +21,19 @@ class Model:
     """A page that a test changes."""
 
     def __init__(self) -> None:
-        self.version, self.reads, self.view = 1, 0, View("t", {"a": Markup("1"), "b": Markup("2")})
+        self.version, self.reads, self.problem = 1, 0, ""
+        self.view: View = View("t", {"a": Markup("1"), "b": Markup("2")})
+        self.gone = False
 
     def change(self, **given: Any) -> None:
         self.version += 1
         self.view = View("t", given.pop("parts", self.view.parts), **given)
 
-    async def read(self) -> View:
+    async def read(self) -> View | None:
         self.reads += 1
-        return self.view
+        if self.problem:
+            raise ConnectionError(self.problem)
+        return None if self.gone else self.view
 
     def channel(self) -> PageChannel:
         return PageChannel(self.read, lambda: (self.version, 0))
@@ -52,6 +56,7 @@ async def news(stream: AsyncGenerator[bytes, None]) -> list[tuple[str, Any]]:
 
 def run(story: Callable[[], Any], monkeypatch: Any) -> None:
     monkeypatch.setattr(streams, "SHORTEST", 0.001)
+    monkeypatch.setattr(streams, "AFTER_A_PROBLEM", 0.001)
     asyncio.run(story())
 
 
@@ -80,6 +85,36 @@ def test_a_page_that_is_as_the_model_gets_nothing_until_a_change(monkeypatch: An
         assert not first.done()
         model.change(parts={"a": Markup("9"), "b": Markup("2")})
         assert await first == [("part", {"id": "a", "html": "9"})]
+        await stream.aclose()
+
+    run(story, monkeypatch)
+
+
+async def next_state(stream: AsyncGenerator[bytes, None]) -> str:
+    """Return the next problem that is told, without what else comes."""
+    async with asyncio.timeout(20):
+        async for data in stream:
+            for block in data.decode().split("\n\n"):
+                if block.startswith("event: state\ndata: "):
+                    problem: str = json.loads(block.partition("\ndata: ")[2])["problem"]
+                    return problem
+    raise AssertionError("the stream ended")
+
+
+def test_a_page_that_cannot_be_read_says_so_and_goes_on_later(monkeypatch: Any) -> None:
+    async def story() -> None:
+        model = Model()
+        stream = model.channel().follow(since=0)
+        assert len(await news(stream)) == 2
+        model.problem = "no route to the API server"
+        model.change(parts={"a": Markup("7"), "b": Markup("2")})
+        assert "no route to the API server" in await next_state(stream)
+        model.problem = ""
+        assert await next_state(stream) == ""
+        assert await news(stream) == [("part", {"id": "a", "html": "7"})]
+        model.gone = True
+        model.change()
+        assert await next_state(stream) == streams.GONE
         await stream.aclose()
 
     run(story, monkeypatch)

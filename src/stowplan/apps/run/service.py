@@ -164,7 +164,12 @@ class SchedulerService(Program):
         self.resources.push_async_callback(self._close_extenders)
         self._extenders = self._extenders_of(self.loaded)
         self._writer = Writer(
-            self._client, learn=self._learn, recorder=recorder, extenders=self._extenders, pod=self._pod
+            self._client,
+            learn=self._learn,
+            recorder=recorder,
+            extenders=self._extenders,
+            pod=self._pod,
+            known=self._known,
         )
         await self._check_for_kube_scheduler()
         if self._election is not None:
@@ -267,7 +272,15 @@ class SchedulerService(Program):
             self.recorder.resume()
 
     def _learn(self, change: Change, document: bytes = b"") -> None:
-        self.reflectors["Pod"].learn(change, document)
+        """Tell the reflector of its kind what a write or a single read has found out."""
+        kind = type(change.object)
+        for each in self.reflectors.values():
+            if each.resource.object_type is kind:
+                each.learn(change, document)
+
+    def _known(self, kind: str, key: str) -> Object | None:
+        """Return an object as the API server last reported it; None for kinds that nobody follows."""
+        return self._object(kind, key) if kind in self.reflectors else None
 
     def _pod(self, key: str) -> Pod | None:
         """Return a pod as the API server last reported it."""

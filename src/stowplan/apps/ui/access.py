@@ -17,7 +17,6 @@ from __future__ import annotations
 import hmac
 import secrets
 from collections.abc import Mapping
-from http.cookies import CookieError, SimpleCookie
 from urllib.parse import quote, urlencode
 
 from stowplan.embedded.http.browsers import is_loopback
@@ -100,11 +99,9 @@ class BrowserAccess:
         return hmac.compare_digest(given.encode("utf-8", "replace"), self.token.encode())
 
     def _of_cookie(self, headers: web.Headers) -> str:
-        try:
-            found = SimpleCookie(headers.get("Cookie")).get(self.cookie)
-        except CookieError:
-            return ""
-        return "" if found is None else found.value
+        """Return our cookie's value. Other programs of this machine have cookies here, too, of any form."""
+        pairs = (pair.strip().partition("=") for pair in headers.get("Cookie").split(";"))
+        return next((value for name, _, value in pairs if name == self.cookie), "")
 
     def _with_cookie(self, request: web.PageRequest) -> web.PageResponse:
         """Send the browser to the same page without the token, which it has in a cookie from then on."""

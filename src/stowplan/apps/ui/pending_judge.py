@@ -23,6 +23,7 @@ from stowplan.objects.meta import Object
 
 QUICK = 0.5  # seconds: answers that take no longer are awaited
 SHARE = 10.0  # a pause is so many times as long as making the answers took
+AFTER_A_PROBLEM = 5.0  # seconds until pods are judged again where that failed
 SHORTEST_PAUSE = 1.0  # seconds
 
 
@@ -36,6 +37,12 @@ class PendingReport:
     extenders_not_asked: tuple[str, ...] = ()
     made_at: float = 0.0
     took: float = 0.0
+
+
+def _look_at_the_error(made: asyncio.Task[PendingReport]) -> None:
+    """A page that waits for the answer tells it; where none waits, the next one that does will meet it again."""
+    if not made.cancelled():
+        made.exception()
 
 
 class PendingJudge:
@@ -64,9 +71,9 @@ class PendingJudge:
     def refresh(self) -> None:
         """Make new answers soon, if something changed and the pause is over."""
         last = self._report
-        if last is not None and (last.version == self._model.version or time.monotonic() < self._again_at):
+        if time.monotonic() < self._again_at or (last is not None and last.version == self._model.version):
             return
-        self._start()
+        self._start().add_done_callback(_look_at_the_error)
 
     def close(self) -> None:
         self._thread.submit(lambda: None if self._source is None else self._source.close())
@@ -78,6 +85,7 @@ class PendingJudge:
         return self._making
 
     async def _make(self) -> PendingReport:
+        self._again_at = time.monotonic() + AFTER_A_PROBLEM
         version, objects = await self._model.ask(lambda model: (model.version, model.objects()))
         loop = asyncio.get_running_loop()
         made = await loop.run_in_executor(self._thread, self._judged, version, objects)

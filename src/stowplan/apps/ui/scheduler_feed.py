@@ -33,6 +33,7 @@ PATH = "/debug/decisions"
 FORWARDED = re.compile(rb"Forwarding from 127\.0\.0\.1:(\d+) -> ")
 READY_WITHIN, SILENCE, PAUSE = 30.0, 60.0, 3.0  # seconds
 LARGEST_LINE = 1 << 20
+LATEST = 253_402_300_799  # the last second of the year 9999: later moments have no date
 
 
 class SchedulerFeed:
@@ -92,10 +93,12 @@ class SchedulerFeed:
         if not isinstance(found, dict):
             return
         if found.get("event") == "leftOut":
-            self.left_out = int(found.get("namespaces") or 0)
+            left_out = found.get("namespaces")
+            self.left_out = left_out if isinstance(left_out, int) else 0
         else:
             at = found.get("at")
-            self._feed.reported(found, at if isinstance(at, int | float) else None)
+            known = isinstance(at, int | float) and 0 <= at < LATEST
+            self._feed.reported(found, at if known else None)
 
     def _flags(self) -> Sequence[str]:
         return (

@@ -5,10 +5,12 @@
     event: part     {"id", "html"}              a part of the page, as the server renders it
     event: map      {"changed": [[place, value], …]} or {"names", "values"}
     event: rows     {"html", "last"}            new rows of the decisions
+    event: state    {"problem"}                 why the page cannot be read now, "" once it can be
     event: version  {"version"}                 the end of one update
 
 A page is read again at most as often as its reading takes a tenth of the time. A browser that is slow skips updates
-rather than getting them late. Pages that nobody shows cost nothing.
+rather than getting them late. Pages that nobody shows cost nothing. A page whose reading fails says so, and is tried
+again.
 """
 
 from __future__ import annotations
@@ -26,11 +28,14 @@ from stowplan.apps.ui.markup import Markup
 from stowplan.apps.ui.node_map import NodeMap
 from stowplan.apps.ui.pages.decisions import row
 from stowplan.apps.ui.view import View
+from stowplan.framework.plugin_faults import error_text
 
 SHORTEST = 0.4  # seconds between two updates
 SHARE = 10.0  # a pause is so many times as long as reading the page takes
+AFTER_A_PROBLEM = 3.0  # seconds until a page is read again whose reading failed
 LONGEST = 15.0  # seconds: then ages are told anew, and a connection that is gone is noticed
 MAP_PART = "map"
+GONE = "what it shows is gone"
 
 
 @dataclass
@@ -49,6 +54,7 @@ class SentState:
     parts: dict[str, str] = field(default_factory=dict)
     map: NodeMap | None = None
     last: int = 0
+    problem: str = ""
 
 
 class PageChannel:
@@ -57,6 +63,7 @@ class PageChannel:
     def __init__(self, read: Callable[[], Awaitable[View | None]], version: Callable[[], tuple[int, Hashable]]) -> None:
         self._read, self._version = read, version
         self._update: Update | None = None
+        self._problem = ""  # why the page could not be read the last time
         self._new = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self.subscribers = 0
@@ -70,10 +77,14 @@ class PageChannel:
         try:
             yield b"retry: 2000\n\n"
             while True:
+                new = self._new  # before the looks, so that no change is missed meanwhile
+                if self._problem != sent.problem:
+                    sent.problem = self._problem
+                    yield _event("state", {"problem": sent.problem})
                 update = self._update
                 if update is None or update.number == number:
                     yield b": still here\n\n"
-                    await self._wait()
+                    await _wait(new)
                     continue
                 if number == 0 and update.version == since:
                     sent.parts = {name: str(each) for name, each in update.view.parts.items()}
@@ -88,32 +99,42 @@ class PageChannel:
             self.subscribers -= 1
             if not self.subscribers and self._task is not None:
                 self._task.cancel()
-                self._task = self._update = None
-
-    async def _wait(self) -> None:
-        new = self._new
-        try:
-            async with asyncio.timeout(LONGEST):
-                await new.wait()
-        except TimeoutError:
-            return
+                self._task, self._update, self._problem = None, None, ""
 
     async def _work(self) -> None:
-        """Read the page whenever it may have changed."""
-        number, seen, read_at = 0, None, 0.0
+        """Read the page whenever it may have changed, and tell whoever shows it."""
+        seen, read_at = None, 0.0
         while True:
-            version = self._version()
-            took = 0.0
-            if version != seen or time.monotonic() - read_at > LONGEST:
+            version, pause = self._version(), SHORTEST
+            if version != seen or self._problem or time.monotonic() - read_at > LONGEST:
                 begun = time.monotonic()
-                view = await self._read()
-                took, read_at, seen = time.monotonic() - begun, time.monotonic(), version
-                if view is not None:
-                    number += 1
-                    self._update = Update(number, version[0], view)
-                    self._new.set()
-                    self._new = asyncio.Event()
-            await asyncio.sleep(max(SHORTEST, min(SHARE * took, 60.0)))
+                try:
+                    self._take(await self._read(), version[0])
+                    seen, read_at = version, time.monotonic()
+                except Exception as error:  # a cluster that does not answer, a plugin that fails
+                    self._tell(error_text(error))
+                pause = AFTER_A_PROBLEM if self._problem else min(SHARE * (time.monotonic() - begun), 60.0)
+            await asyncio.sleep(max(SHORTEST, pause))
+
+    def _take(self, view: View | None, version: int) -> None:
+        if view is None:
+            self._tell(GONE)
+            return
+        self._update = Update(1 if self._update is None else self._update.number + 1, version, view)
+        self._tell("")
+
+    def _tell(self, problem: str) -> None:
+        self._problem = problem
+        self._new.set()
+        self._new = asyncio.Event()
+
+
+async def _wait(new: asyncio.Event) -> None:
+    try:
+        async with asyncio.timeout(LONGEST):
+            await new.wait()
+    except TimeoutError:
+        return
 
 
 def _events(update: Update, sent: SentState) -> list[bytes]:

@@ -236,6 +236,10 @@
       rowNews.push(news);
       soon('rows', () => { for (const each of rowNews.splice(0)) addRows(each); });
     });
+    on('state', ({ problem }) => {
+      state.classList.toggle('off', problem !== '');
+      state.textContent = problem === '' ? 'live' : `cannot be read now: ${problem}`;
+    });
     on('version', ({ version }) => { body.dataset.version = version; });
     stream.addEventListener('open', () => {
       state.classList.remove('off');
