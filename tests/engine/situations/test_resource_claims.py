@@ -200,6 +200,22 @@ def test_devices_stand_for_an_extended_resource() -> None:
     assert given == {"gpu-0", "gpu-1"}
 
 
+def test_a_device_of_an_extended_resource_is_free_again_when_its_pod_is_gone() -> None:
+    world = World(nodes=[a_node("node-0")])
+    world.submit(
+        a_class(GPU), a_slice("node-0", 1), a_pod("first", requests={GPU: 1}), a_pod("second", requests={GPU: 1})
+    )
+    world.run()
+    (bound,) = world.bindings
+    (made,) = [found for (kind, _), found in world.objects.items() if kind == "ResourceClaim"]
+    world.delete(world.pod(bound))
+    world.delete(made)  # as the garbage collector does; as in kube-scheduler, that wakes nobody
+    world.run()
+    world.advance(400)
+    (other,) = {"first", "second"} - {bound}
+    assert world.bindings.get(other) == "node-0"
+
+
 def test_a_pod_waits_for_devices_that_must_be_prepared() -> None:
     world = World(nodes=[a_node("node-0")])
     prepared = {"bindingConditions": ["example.com/ready"], "bindingFailureConditions": ["example.com/failed"]}

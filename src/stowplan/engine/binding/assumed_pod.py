@@ -126,7 +126,8 @@ class AssumedPod:
                     self.state.assumed.mark_written(action.kind, action.key, self.uid)
                 elif isinstance(action, AllocateClaims):
                     for each in action.claims:
-                        self.state.assumed.mark_written("ResourceClaim", each.key, self.uid)
+                        if each.made is None:  # the server makes another object of that one, and never sends its key
+                            self.state.assumed.mark_written("ResourceClaim", each.key, self.uid)
                 actions.append((enabled.name, action))
         return actions
 

@@ -71,12 +71,12 @@ class NodeAnswers:
                 self.codes[rows] = UNKNOWN
             self._seen = devices.end
         if self._node_clock != table.node_clock:
-            nodes = table.nodes
-            for row in table.live_rows().tolist():
-                before, now = self._nodes[row], nodes[row]
-                if before is not now and not _same_place(before, now):
-                    self.codes[row] = UNKNOWN
-                self._nodes[row] = now
+            # Rows without a node, too: one that comes back may have other devices by then.
+            for row, (before, now) in enumerate(zip(self._nodes, table.nodes, strict=False)):
+                if before is not now:
+                    if not _same_place(before, now):
+                        self.codes[row] = UNKNOWN
+                    self._nodes[row] = now
             self._node_clock = table.node_clock
 
     def of_rows(self, rows: Rows, table: NodeTable, devices: Devices) -> npt.NDArray[np.int8]:
