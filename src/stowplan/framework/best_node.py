@@ -20,6 +20,7 @@ import numpy as np
 from stowplan.columns.arrays import Rows
 from stowplan.columns.nodes.answer_cache import TOTAL, VERDICT, CachedAnswers
 from stowplan.columns.nodes.best_rows import LOWEST, BestRows
+from stowplan.columns.nodes.table import NodeTable
 from stowplan.columns.nodes.views import Cluster, Nodes
 from stowplan.columns.state import ClusterState
 from stowplan.framework.decision import FEASIBLE
@@ -169,13 +170,8 @@ class KeptChoice:
             return None
         if answers.fresh:
             answers.fresh = False  # a pod like this one may never come again: the blocks are made for the second one
-            ranks = ranking.ranks(answers, self._cluster.state.table.gapless)
-            if generator is None:
-                return int(ranking.rows[int(ranks.argmax())])
-            best = (ranks == ranks.max()).nonzero()[0]
-            if isinstance(generator, NodeOrder):
-                return generator.first_row(self._cluster.state.table, ranking.rows[best])
-            return int(ranking.rows[best[_drawn(generator, len(best))]])
+            table = self._cluster.state.table
+            return _best_of(ranking.rows, ranking.ranks(answers, table.gapless), generator, table)
         if answers.best_rows is None:
             self._rank_all()
         best_rows = answers.best_rows
@@ -234,13 +230,7 @@ class SiftedChoice:
         rows = self._nodes.rows
         if not len(rows):
             return None
-        ranks = self._ranks(profile)
-        if generator is None:
-            return int(rows[int(ranks.argmax())])
-        best = (ranks == ranks.max()).nonzero()[0]
-        if isinstance(generator, NodeOrder):
-            return generator.first_row(self._cluster.state.table, rows[best])
-        return int(rows[best[_drawn(generator, len(best))]])
+        return _best_of(rows, self._ranks(profile), generator, self._cluster.state.table)
 
     def _ranks(self, profile: Profile) -> Any:
         kept, nodes = self._sifted.answers.columns.get(TOTAL), self._nodes
@@ -266,6 +256,16 @@ def scored(enabled: EnabledPlugin[ScorePlugin], pod: Pod, nodes: Nodes, profile:
         # Answering "nothing to score" is PreScore's part; with that point switched off kube-scheduler scores 0.
         return 0
     return found
+
+
+def _best_of(rows: Rows, ranks: Any, generator: Draw | None, table: NodeTable) -> int:
+    """Return the row with the highest rank; among several, as `ranking.choose` does."""
+    if generator is None:
+        return int(rows[int(ranks.argmax())])
+    best = (ranks == ranks.max()).nonzero()[0]
+    if isinstance(generator, NodeOrder):
+        return generator.first_row(table, rows[best])
+    return int(rows[best[_drawn(generator, len(best))]])
 
 
 def _of_rows(score: Any, rows: Rows) -> Any:
