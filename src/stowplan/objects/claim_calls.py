@@ -71,6 +71,21 @@ def calls(action: ClaimAction, known: Known, now: datetime) -> Conversation:
             return _release(action, known)
 
 
+def carried_out(
+    action: ClaimAction, known: Known, now: datetime, respond: Callable[[ClaimCall], ClaimAnswer]
+) -> ClaimOutcome:
+    """Make the calls of an action one after the other, where an answer can be had at once."""
+    conversation = calls(action, known, now)
+    answer: ClaimAnswer | None = None
+    while True:
+        try:
+            call = next(conversation) if answer is None else conversation.send(answer)
+        except StopIteration as end:
+            outcome: ClaimOutcome = end.value
+            return outcome
+        answer = respond(call)
+
+
 # -- allocations
 
 

@@ -44,7 +44,7 @@ from stowplan.objects.actions import (
     ReleaseClaims,
 )
 from stowplan.objects.changes import Change, Gone, Put, Result
-from stowplan.objects.claim_calls import ClaimAnswer
+from stowplan.objects.claim_calls import ClaimAnswer, ClaimCall
 from stowplan.objects.errors import StowplanError
 from stowplan.objects.meta import Object
 from stowplan.objects.resource_claims import ResourceClaim
@@ -167,15 +167,12 @@ class Bridge:
         return result
 
     def _write_claims(self, action: ClaimAction, moment: datetime) -> Result:
-        conversation = claim_calls.calls(action, self._known_claim, moment)
-        answer: ClaimAnswer | None = None
-        while True:
-            try:
-                call = next(conversation) if answer is None else conversation.send(answer)
-            except StopIteration as end:
-                return Result(action.id, end.value.status, end.value.message)
-            status, message, body = self._respond(claim_requests.request(call))
-            answer = claim_requests.answer(call, status, body, message)
+        outcome = claim_calls.carried_out(action, self._known_claim, moment, self._respond_to_claim_call)
+        return Result(action.id, outcome.status, outcome.message)
+
+    def _respond_to_claim_call(self, call: ClaimCall) -> ClaimAnswer:
+        status, message, body = self._respond(claim_requests.request(call))
+        return claim_requests.answer(call, status, body, message)
 
     def _known_claim(self, key: str) -> ResourceClaim | None:
         document = self._api.store.get("resourceclaims.resource.k8s.io", key)

@@ -33,14 +33,8 @@ class ClaimWrites:
 
     def perform(self, action: ClaimAction, now: datetime) -> Result:
         """Carry out the calls of an action, and return its result."""
-        conversation = claim_calls.calls(action, self._claim, now)
-        answer: ClaimAnswer | None = None
-        while True:
-            try:
-                call = next(conversation) if answer is None else conversation.send(answer)
-            except StopIteration as end:
-                return Result(action.id, end.value.status, end.value.message)
-            answer = self.answer(call)
+        outcome = claim_calls.carried_out(action, self._claim, now, self.answer)
+        return Result(action.id, outcome.status, outcome.message)
 
     def answer(self, call: ClaimCall) -> ClaimAnswer:
         """Do what a call asks for."""
